@@ -17,7 +17,7 @@ use prlx_trace::SiteId;
 use prlx_trace::device::HASHING;
 use prlx_trace::kernel::{Function, Level, Module, Site, Source};
 
-use crate::choose::{choice, convergence, elide, select};
+use crate::choose::{choice, convergence, cut, elide, select};
 use crate::decode::{program, statics};
 use crate::function::body::{self, Body, PartEnd};
 use crate::function::points::{self, Point};
@@ -137,7 +137,10 @@ impl<'a> Prepared<'a> {
         };
         // Other levels have visits of single sites, of which none is left out.
         let waits = !matches!(request.level, Level::Path | Level::Fingerprint);
-        let mut choice = elide::choose(&body, request.elide, waits, &kept);
+        let mut choice = match request.level {
+            Level::Path if request.elide => cut::choose(&body, &kept),
+            _ => elide::choose(&body, request.elide, waits, &kept, Vec::new()),
+        };
         for ((p, site), taken) in points.iter().zip(&mut sites).zip(&taken) {
             if let Some(d) = p.decision {
                 site.source = choice.sources[d];
@@ -226,7 +229,10 @@ fn idle(
     let quiet = |p: &Prepared<'_>| {
         let ends = p.body.parts.iter().any(|part| matches!(part.end, PartEnd::Exit));
         let writes = |s: &Source| matches!(s, Source::Bits(_) | Source::Trips { .. });
-        p.body.function.kind == FunctionKind::Device && !ends && !p.choice.sources.iter().any(writes)
+        p.body.function.kind == FunctionKind::Device
+            && !ends
+            && p.choice.values.is_empty()
+            && !p.choice.sources.iter().any(writes)
     };
     let mut idle: Vec<bool> = prepared
         .iter()

@@ -36,7 +36,8 @@
 //! 1, the first decision in the highest bit: `1 d0 d1 … dn`. If the top bit is 1, the word holds 30 bits of a
 //! trip count, low part first; bit 30 means that a higher part follows. Decisions and counts are two queues:
 //! the decoder takes from each as needed, in order. A trip count below 2^[`COUNT_BITS`] - 1 lies among the
-//! decisions, in [`COUNT_BITS`] bits. If those are all ones, the count is in a word of its own.
+//! decisions, in [`COUNT_BITS`] bits. If those are all ones, the count is in a word of its own. A recorded
+//! value lies among the decisions as well, in the parts of [`value_parts`].
 
 pub mod tables;
 pub mod tracks;
@@ -64,6 +65,13 @@ pub const MAGAZINE_COUNT: u32 = 16;
 pub const WORD_BITS: u32 = 30;
 /// Number of bits of a small trip count among decisions.
 pub const COUNT_BITS: u8 = 6;
+/// The parts in which a recorded value of `bits` bits lies among the decisions of `path`, in their order: the
+/// lowest bit and the number of bits of each. The high part comes first and may be short; each part fits a
+/// word.
+pub fn value_parts(bits: u8) -> impl Iterator<Item = (u8, u8)> {
+    let word = WORD_BITS as u8;
+    (0..bits.div_ceil(word)).rev().map(move |part| (part * word, (bits - part * word).min(word)))
+}
 /// At level `events`, in place of a number of bits: the trip count is an event of the decision's site. The
 /// event's value is the count, and its mask is the lanes with that count. It is the first event of these
 /// lanes since they entered the loop.

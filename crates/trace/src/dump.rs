@@ -50,7 +50,8 @@ impl Display for Step {
             Step::Let { guard, .. }
             | Step::Decide { guard, .. }
             | Step::Visit { guard, .. }
-            | Step::Call { guard, .. } => guard,
+            | Step::Call { guard, .. }
+            | Step::Read { guard, .. } => guard,
         };
         if let Some(guard) = guard {
             write!(f, "{guard} ")?;
@@ -66,6 +67,7 @@ impl Display for Step {
             Step::Visit { site, .. } => write!(f, "visit {site}"),
             Step::Call { function, loc: None, .. } => write!(f, "call {function}"),
             Step::Call { function, loc: Some(loc), .. } => write!(f, "call {function} at {loc}"),
+            Step::Read { to, bits, text, .. } => write!(f, "{to} = read {bits} of `{text}`"),
         }
     }
 }

@@ -188,6 +188,22 @@ choices! {
             /// Source location of the call.
             #[since(8)] loc: Option<LocId>,
         } = 3,
+        /// Reads a recorded value, from which later decisions are computed. It lies among the decisions of
+        /// the lane's stream, in the parts that [`value_parts`](crate::device::value_parts) lists. (Since
+        /// version 15.)
+        Read {
+            /// The slot that receives the value.
+            to: Slot,
+            /// Number of low bits that were recorded. The slot's higher bits become 0.
+            bits: u8,
+            /// Guard of the instruction that gives the value. If it does not hold, nothing is read, and `to`
+            /// keeps its value.
+            guard: Option<Guard>,
+            /// The instruction, as its code spells it.
+            text: String,
+            /// Source location of the instruction.
+            loc: Option<LocId>,
+        } = 4,
     }
 }
 

@@ -234,6 +234,14 @@ fn step(step: &Step, f: &Function, m: &Module) -> Result<(), Wrong> {
             below(|| "site".into(), site.0, m.sites.len())?;
             guarded(guard)
         }
+        Step::Read { to, bits, guard, loc, .. } => {
+            if !(1..=64).contains(bits) {
+                return wrong("bits", format!("a value of {bits} bits"));
+            }
+            in_slots(|| "to".into(), *to, f)?;
+            location(|| "loc".into(), *loc, m)?;
+            guarded(guard)
+        }
         Step::Call { function, guard, loc } => {
             below(|| "function".into(), function.0, m.functions.len())?;
             location(|| "loc".into(), *loc, m)?;

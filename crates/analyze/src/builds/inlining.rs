@@ -304,6 +304,13 @@ impl Inliner<'_> {
             Step::Visit { site, guard } => {
                 Step::Visit { site: *sites.get(site)?, guard: place.guard(*guard) }
             }
+            Step::Read { to, bits, guard, text, loc } => Step::Read {
+                to: place.slot(*to),
+                bits: *bits,
+                guard: place.guard(*guard),
+                text: text.clone(),
+                loc: self.loc(*loc, place)?,
+            },
             Step::Call { function, guard, loc } => {
                 Step::Call { function: *function, guard: place.guard(*guard), loc: self.loc(*loc, place)? }
             }

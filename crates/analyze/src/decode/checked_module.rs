@@ -207,7 +207,7 @@ fn prepare<'a>(module: &Module, id: FuncId, f: &'a Function) -> Result<CheckedFu
         };
         // Calls and recorded bits under a guard can be followed only if the guard's value is known.
         let calls = block.steps.iter().filter_map(|s| match s {
-            Step::Call { guard: Some(g), .. } => Some(g.slot),
+            Step::Call { guard: Some(g), .. } | Step::Read { guard: Some(g), .. } => Some(g.slot),
             Step::Decide { site, guard: Some(g), .. } => {
                 let source = module.sites[site.index()].source;
                 matches!(source, Source::Bits(_) | Source::Trips { .. }).then_some(g.slot)
@@ -274,6 +274,13 @@ fn check_block(
                 guard(g)?;
                 module.sites.get(site.index()).ok_or_else(|| format!("no {site}"))?;
             }
+            Step::Read { to, bits, guard: g, .. } => {
+                slot(*to)?;
+                guard(g)?;
+                if !(1..=64).contains(bits) {
+                    return Err(format!("a value of {bits} bits"));
+                }
+            }
             Step::Call { function, guard: g, .. } => {
                 guard(g)?;
                 module.functions.get(function.index()).ok_or_else(|| format!("no {function}"))?;
@@ -307,7 +314,9 @@ fn unknown_slots(module: &Module, f: &Function) -> Vec<bool> {
                         args.iter().filter_map(|a| if let Arg::Slot(s) = a { Some(*s) } else { None });
                     (to, guarded(guard, &unknown) || from.any(|s| unknown[s.index()]))
                 }
-                Step::Decide { slot, guard, .. } => (slot, guarded(guard, &unknown)),
+                Step::Decide { slot: to, guard, .. } | Step::Read { to, guard, .. } => {
+                    (to, guarded(guard, &unknown))
+                }
                 Step::Visit { .. } | Step::Call { .. } => continue,
             };
             if depends && !unknown[to.index()] {

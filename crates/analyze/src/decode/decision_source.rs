@@ -1,6 +1,6 @@
 //! Where a lane's recorded decisions come from: bit words and trip counts, or the events of its warp.
 
-use prlx_trace::device::{COUNT_MORE, COUNT_WORD};
+use prlx_trace::device::{COUNT_MORE, COUNT_WORD, value_parts};
 use prlx_trace::launch::Event;
 
 /// Reads a lane's recorded bits, oldest first.
@@ -72,6 +72,11 @@ pub(super) enum DecisionSource<'a> {
 }
 
 impl DecisionSource<'_> {
+    /// Takes the next recorded value, of `bits` bits. `None` if fewer are left, or at a level without values.
+    pub fn value(&mut self, bits: u8) -> Option<u64> {
+        let DecisionSource::Words(reader, _) = self else { return None };
+        value_parts(bits).try_fold(0, |value, (_, n)| Some(value << n | reader.take(n.into())?))
+    }
     /// How many words or events were recorded.
     pub fn words(&self) -> u64 {
         match self {

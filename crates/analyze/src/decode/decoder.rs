@@ -397,6 +397,16 @@ impl<'a> Decoder<'a> {
                 self.counts.other += 1;
                 Ok(Some(PathItem::Visit { site: *site, value, mask }))
             }
+            Step::Read { to, bits, guard, .. } => {
+                if !self.holds(base, *guard) {
+                    return Ok(None);
+                }
+                match self.source.value(*bits) {
+                    Some(value) => self.slots[base + to.index()] = value,
+                    None => self.outcome = DecodeOutcome::Truncated,
+                }
+                Ok(None)
+            }
             Step::Call { function, guard, .. } => {
                 let callee = program.function(*function)?;
                 if !self.holds(base, *guard) || callee.function.skipped.is_some() {

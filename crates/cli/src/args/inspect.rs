@@ -22,14 +22,25 @@ pub struct InspectArgs {
     /// What to show [default: launches of a directory, kernels of anything else]
     #[arg(long, value_enum, value_name = "WHAT")]
     pub show: Option<Show>,
+    /// The same as `--show plan`
+    #[arg(long, conflicts_with = "show")]
+    pub plan: bool,
     /// Show only kernels and functions whose names match (`*` and `?` match)
     #[arg(long, value_name = "NAME")]
     pub kernel: Vec<String>,
 }
 
+impl InspectArgs {
+    /// What to show, if an option says it.
+    pub fn shown(&self) -> Option<Show> {
+        self.show.or(self.plan.then_some(Show::Plan))
+    }
+}
+
 const EXAMPLES: &str = "\
 Examples:
   prlx inspect kernel.ptx --show sites                     what can be recorded, and how
+  prlx inspect kernel.ptx --plan                           what level `path` records of each kernel
   prlx inspect ./app --arch sm_90                          the images in a program
   prlx inspect app.prlx                                    the launches in a recording";
 
@@ -44,6 +55,8 @@ pub enum Show {
     Loops,
     /// Decisions and other sites, and how each is recorded
     Sites,
+    /// What level `path` records: values, decisions and iteration counts, and how often
+    Plan,
     /// Processes and launches of a recording
     Launches,
     /// Everything in a recording, as text

@@ -28,13 +28,14 @@ pub fn run(args: &InspectArgs, ui: &Ui) -> Result<ExitCode> {
     }
     let kind = identify(&args.input)?;
     let by_default = if kind == FileKind::Directory { Show::Launches } else { Show::Kernels };
-    let show = args.show.unwrap_or(by_default);
+    let show = args.shown().unwrap_or(by_default);
     let mut filter = Filter { functions: args.kernel.clone(), ..Filter::default() };
     let view = match show {
         Show::Kernels => ModuleView::Functions,
         Show::Cfg => ModuleView::Blocks,
         Show::Loops => ModuleView::Loops,
         Show::Sites => ModuleView::Sites,
+        Show::Plan => ModuleView::Plan,
         Show::Launches | Show::Streams => {
             recorded(args, show, &filter, ui)?;
             return Ok(ExitCode::SUCCESS);

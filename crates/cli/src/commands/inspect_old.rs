@@ -28,12 +28,12 @@ pub fn run(args: &InspectArgs, out: &mut impl Write) -> Result<Option<ExitCode>>
 /// Prints what a file says about its launch, or all of its events.
 fn file(args: &InspectArgs, recording: &MappedFile, out: &mut impl Write) -> Result<()> {
     let file = recording.file()?;
-    match args.show {
+    match args.shown() {
         None | Some(Show::Kernels | Show::Launches) => {}
         Some(Show::Streams) => {
             return dump(out, &file).with_context(|| recording.path.display().to_string());
         }
-        Some(Show::Cfg | Show::Loops | Show::Sites) => bail!(
+        Some(Show::Cfg | Show::Loops | Show::Sites | Show::Plan) => bail!(
             "{} is a recording of PRLX 0.x, which holds no code: use --show launches or --show streams",
             recording.path.display()
         ),

@@ -5,12 +5,13 @@ use std::process::{Command, Stdio};
 
 use crate::programs::{ROOT, folder, prlx};
 
-/// Kernels of the corpus whose launch file must be edited before it runs: five take tensor maps, and two
-/// assume a shape of the CTA or the cluster that their code does not state.
+/// Kernels of the corpus whose launch file must be edited before it runs: five take tensor maps, two
+/// assume a shape of the CTA or the cluster that their code does not state, and one reads text up to a zero.
 const NEEDS_EDITS: &[&str] = &[
     "cluster_async",
     "debug_reduce",
     "gemm_tma",
+    "loaded_loops",
     "tma_dimensions",
     "tma_multicast",
     "tma_swizzles",

@@ -137,10 +137,10 @@ impl Recorder {
             // A device function shares the state of the lane with its caller here.
             Action::End { .. } | Action::Save | Action::Restore => {}
             Action::Reserve { bits } => self.reserve(m, *bits),
-            Action::Bits { bits, .. } => {
+            Action::Bits { from, bits, .. } => {
                 let Some(&p) = hook.values.first() else { return };
                 each_lane(m, |l| {
-                    let v = planes.value(p, l) as u32 & ((1u64 << bits) - 1) as u32;
+                    let v = (planes.value(p, l) >> from) as u32 & ((1u64 << bits) - 1) as u32;
                     self.word[l] = self.word[l] << bits | v;
                 });
             }

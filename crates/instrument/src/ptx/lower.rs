@@ -74,7 +74,8 @@ const SHORT: usize = 8;
 fn chain_ends(function: &Function, plan: &FunctionPlan) -> HashSet<SiteId> {
     let mut bits: HashMap<BlockId, Vec<SiteId>> = HashMap::new();
     for insertion in &plan.insertions {
-        if let (Action::Bits { site, .. }, At::Before(id) | At::After(id)) = (&insertion.action, insertion.at)
+        if let (Action::Bits { site: Some(site), .. }, At::Before(id) | At::After(id)) =
+            (&insertion.action, insertion.at)
             && let Some(inst) = function.insts.get(id.index())
         {
             bits.entry(inst.block).or_default().push(*site);
@@ -227,8 +228,9 @@ impl Lowering<'_> {
                     self.take_back(s);
                 }
             }
-            Action::Bits { site, reg, bits } => {
-                self.bits(s, *reg, *bits, guard, self.chain_ends.contains(site));
+            Action::Bits { site, reg, from, bits } => {
+                let ends_chain = site.is_some_and(|site| self.chain_ends.contains(&site));
+                self.bits(s, *reg, (*from, *bits), guard, ends_chain);
             }
             Action::TripBegin { counter } => self.trip_begin(s, *counter, guard),
             Action::TripAdd { counter } => self.trip_add(s, *counter, guard),

@@ -60,7 +60,11 @@ fn missing(
     }
     let readable = |v: &Operand| scalars_of(module, f, v).is_some();
     let bad = match &insertion.action {
-        Action::Bits { reg, bits, .. } => !known(*reg) || u32::from(*bits) > WORD_BITS,
+        Action::Bits { reg, from, bits, .. } => {
+            !known(*reg)
+                || u32::from(*bits) > WORD_BITS
+                || u32::from(*from) + u32::from(*bits) > f.regs[reg.index()].ty.bits().max(1)
+        }
         Action::Reserve { bits } => *bits > WORD_BITS,
         Action::TripRead { counter, reg, .. } => !known(*reg) || *counter >= of_plan.trip_counters,
         Action::TripBegin { counter }

@@ -186,7 +186,9 @@ fn apply(
         }
         Action::Save | Action::Restore => {}
         Action::Reserve { bits } => lane.reserve(*bits),
-        Action::Bits { reg, bits, .. } => lane.bits(machine.reg(f.new, f.regs[reg.index()]), *bits),
+        Action::Bits { reg, from, bits, .. } => {
+            lane.bits(machine.reg(f.new, f.regs[reg.index()]) >> from, *bits);
+        }
         Action::TripBegin { counter } => lane.trip_begin(*counter as usize),
         Action::TripAdd { counter } => lane.trip_add(*counter as usize),
         Action::TripEnd { counter, room } => lane.trip_end(*counter as usize, *room),

@@ -140,7 +140,9 @@ fn function(module: &Module, f: &Function, id: FuncId, level: Level) -> Function
             let site = sites();
             let bits = [ALL, 8, 16, 32][site.index() % 4];
             let action = match level {
-                Level::Path if f.regs[reg.index()].ty == Type::Pred => Action::Bits { site, reg, bits: 1 },
+                Level::Path if f.regs[reg.index()].ty == Type::Pred => {
+                    Action::Bits { site: Some(site), reg, from: 0, bits: 1 }
+                }
                 Level::Path | Level::Probe => continue,
                 Level::Fingerprint => {
                     Action::Fold { site, into: RollingHash::Loaded, values: vec![value], bits }

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use prlx_isa::view::{Guard, InstId, Reg};
-use prlx_trace::kernel::Source;
+use prlx_isa::view::{BlockId, Guard, InstId, Reg};
+use prlx_trace::kernel::{Scalar, Source};
 
 use crate::choose::lower::Operation;
+use crate::function::body::Body;
 use crate::plan::At;
 
 /// What was chosen for one function.
@@ -17,6 +18,32 @@ pub(crate) struct Choice {
     pub lets: BTreeMap<InstId, Vec<Operation>>,
     /// Loops whose iterations are counted.
     pub trips: Vec<Trip>,
+    /// Values that are recorded, in the order of the text.
+    pub values: Vec<RecordedValue>,
+    /// Decisions that say how often a loop waits, and are not recorded.
+    pub waits: Vec<usize>,
+}
+
+impl Choice {
+    /// Whether a value is recorded in block `part`.
+    pub fn records_value_in(&self, body: &Body<'_>, part: BlockId) -> bool {
+        self.values.iter().any(|v| body.inst(v.at).block == part)
+    }
+}
+
+/// A value that is recorded.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct RecordedValue {
+    /// The instruction that gives it.
+    pub at: InstId,
+    /// The register that holds it.
+    pub reg: Reg,
+    /// How many low bits are recorded. Those above are 0, or follow by `extend`.
+    pub bits: u8,
+    /// The type by which the register's higher bits follow.
+    pub extend: Option<Scalar>,
+    /// Where it is recorded, in the block of `at`.
+    pub place: At,
 }
 
 /// A loop whose trips are counted.

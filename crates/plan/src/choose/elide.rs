@@ -25,36 +25,34 @@ use prlx_isa::dataflow::Seen;
 use prlx_isa::view::{InstId, Reg};
 use prlx_trace::kernel::{Alu, Scalar, Source};
 
-use crate::choose::choice::Choice;
+use crate::choose::choice::{Choice, RecordedValue};
 use crate::choose::lower::{self, DecoderPlace, Operation, Value};
 use crate::choose::trips;
 use crate::function::body::{Body, written};
 use crate::function::spin_loops;
 
-/// Bits that decision `d` takes when it is recorded as it is.
-pub(crate) fn width(body: &Body<'_>, d: usize) -> u8 {
-    if !body.is_switch(d) {
-        return 1;
-    }
-    let n = crate::function::body::targets(body.inst(body.decisions[d].at)).len();
-    (n.max(2).next_power_of_two().trailing_zeros()) as u8
-}
-
 /// Chooses for `body`. `kept[d]`: whether decision `d` is wanted at all. `waits`: how often a loop that only
-/// waits goes round is recorded as well.
-pub(crate) fn choose(body: &Body<'_>, elide: bool, waits: bool, kept: &[bool]) -> Choice {
-    let recorded = |d: usize| if kept[d] { Source::Bits(width(body, d)) } else { Source::None };
+/// waits goes round is recorded as well. `values` are recorded beside the decisions, if `elide`.
+pub(crate) fn choose(
+    body: &Body<'_>,
+    elide: bool,
+    waits: bool,
+    kept: &[bool],
+    values: Vec<RecordedValue>,
+) -> Choice {
+    let recorded = |d: usize| if kept[d] { Source::Bits(body.decision_bits(d)) } else { Source::None };
     let mut choice =
         Choice { sources: (0..body.decisions.len()).map(recorded).collect(), ..Choice::default() };
     if !elide {
         return choice;
     }
-    let known = Known::of(body, kept);
+    let given = Given { body, kept, values: &values };
+    let known = Known::of(&given);
     let mut computed: Vec<usize> = Vec::new();
     for (d, decision) in body.decisions.iter().enumerate() {
         let can = match body.is_switch(d) {
             false => known.lowered.contains_key(&decision.at),
-            true => known.sees(body, kept, decision.at, decision.reg),
+            true => known.sees(&given, decision.at, decision.reg),
         };
         if kept[d] && can {
             choice.sources[d] = Source::Computed;
@@ -66,25 +64,36 @@ pub(crate) fn choose(body: &Body<'_>, elide: bool, waits: bool, kept: &[bool]) -
     for exit in &exits {
         choice.sources[exit.decision] = Source::Computed;
     }
-    choice.lets = slices(body, kept, &choice.sources, known.lowered, &computed);
+    choice.lets = slices(&given, &choice.sources, known.lowered, &computed);
     for exit in exits {
         // The decoder goes round once.
         let decision = &body.decisions[exit.decision];
         let to = DecoderPlace::Reg(decision.reg);
         let args = vec![Value::Const(exit.leave.into())];
         choice.lets.insert(decision.at, vec![Operation { to, op: Alu::Mov, ty: Scalar::Pred, args }]);
+        choice.waits.push(exit.decision);
     }
+    choice.values = values;
     trips::count(body, &mut choice);
     choice
 }
 
-/// Whether `i` makes a wanted decision of `reg`: its value is known then, however it comes.
-fn decided(body: &Body<'_>, kept: &[bool], i: InstId, reg: Reg) -> bool {
-    body.decided
-        .get(&i)
-        .into_iter()
-        .flatten()
-        .any(|&d| kept[d] && body.decisions[d].reg == reg && !body.is_switch(d))
+/// What a decoder gets from the recording.
+struct Given<'a> {
+    body: &'a Body<'a>,
+    /// By decision: whether it is wanted, so that its value is known, however it comes.
+    kept: &'a [bool],
+    values: &'a [RecordedValue],
+}
+
+impl Given<'_> {
+    /// Whether what `at` writes to `reg` is a wanted decision or a recorded value.
+    fn has(&self, at: InstId, reg: Reg) -> bool {
+        self.body.decision_of(at, reg).is_some_and(|d| self.kept[d]) || self.has_value(at, reg)
+    }
+    fn has_value(&self, at: InstId, reg: Reg) -> bool {
+        self.values.iter().any(|v| v.at == at && v.reg == reg)
+    }
 }
 
 /// The instructions that can be evaluated again.
@@ -99,7 +108,8 @@ impl Known {
     ///
     /// Each value becomes unknown at most once, and its users are looked at again then. So the time is linear
     /// in the data flow, where lists of definitions by use can be its square.
-    fn of(body: &Body<'_>, kept: &[bool]) -> Known {
+    fn of(given: &Given<'_>) -> Known {
+        let body = given.body;
         let flow = &body.flow;
         let ids = (0..body.function.insts.len() as u32).map(InstId);
         let lowered: BTreeMap<InstId, Vec<Operation>> =
@@ -112,14 +122,14 @@ impl Known {
             }
         }
         for &(at, reg, v) in flow.made() {
-            if !known.gives(body, kept, at, reg) {
+            if !known.gives(given, at, reg) {
                 known.forget(body, v, &mut Vec::new());
             }
         }
         let mut queue: Vec<InstId> = known.lowered.keys().copied().collect();
         while let Some(at) = queue.pop() {
             let Some(operations) = known.lowered.get(&at) else { continue };
-            if inputs(body, at, operations).iter().all(|&reg| known.sees(body, kept, at, reg)) {
+            if lower::inputs(body, at, operations).iter().all(|&reg| known.sees(given, at, reg)) {
                 continue;
             }
             known.lowered.remove(&at);
@@ -130,7 +140,7 @@ impl Known {
             }
             let from = flow.made().partition_point(|m| m.0 < at);
             for &(_, reg, v) in flow.made()[from..].iter().take_while(|m| m.0 == at) {
-                if !decided(body, kept, at, reg) {
+                if !given.has(at, reg) {
                     known.forget(body, v, &mut queue);
                 }
             }
@@ -139,15 +149,15 @@ impl Known {
     }
 
     /// Whether what `at` writes to `reg` is known.
-    fn gives(&self, body: &Body<'_>, kept: &[bool], at: InstId, reg: Reg) -> bool {
-        decided(body, kept, at, reg) || self.lowered.contains_key(&at)
+    fn gives(&self, given: &Given<'_>, at: InstId, reg: Reg) -> bool {
+        given.has(at, reg) || self.lowered.contains_key(&at)
     }
 
     /// Whether every definition of `reg` that reaches `at` is known.
-    fn sees(&self, body: &Body<'_>, kept: &[bool], at: InstId, reg: Reg) -> bool {
-        match body.flow.seen(at, reg) {
+    fn sees(&self, given: &Given<'_>, at: InstId, reg: Reg) -> bool {
+        match given.body.flow.seen(at, reg) {
             Seen::Nothing => false,
-            Seen::Inst(def) => self.gives(body, kept, def, reg),
+            Seen::Inst(def) => self.gives(given, def, reg),
             Seen::Value(v) => !self.unknown[v as usize],
         }
     }
@@ -165,27 +175,19 @@ impl Known {
     }
 }
 
-/// Everything that evaluating `at` reads, its guard included.
-fn inputs(body: &Body<'_>, at: InstId, operations: &[Operation]) -> Vec<Reg> {
-    let mut regs = lower::reads(operations);
-    regs.extend(body.inst(at).guard.map(|g| g.reg));
-    regs
-}
-
 /// Of what can be evaluated, what computed decisions need: the instructions that make them, and for switches
 /// what gives the index.
 fn slices(
-    body: &Body<'_>,
-    kept: &[bool],
+    given: &Given<'_>,
     sources: &[Source],
     mut lowered: BTreeMap<InstId, Vec<Operation>>,
     computed: &[usize],
 ) -> BTreeMap<InstId, Vec<Operation>> {
-    // A recorded decision is there already; evaluating it too would be wrong only in being idle.
+    let body = given.body;
+    // What is recorded is there already; evaluating it too would be wrong only in being idle.
     let recorded = |i: InstId, reg: Reg| {
-        body.decided.get(&i).into_iter().flatten().any(|&d| {
-            kept[d] && body.decisions[d].reg == reg && sources[d] != Source::Computed && !body.is_switch(d)
-        })
+        let decision = body.decision_of(i, reg).filter(|d| given.kept[*d]);
+        decision.is_some_and(|d| sources[d] != Source::Computed) || given.has_value(i, reg)
     };
     let mut needed: Vec<InstId> = Vec::new();
     let mut passed = vec![false; body.flow.value_count()];
@@ -218,7 +220,7 @@ fn slices(
     while let Some(at) = needed.pop() {
         let Some(operations) = lowered.get(&at) else { continue };
         if taken.insert(at) {
-            for reg in inputs(body, at, operations) {
+            for reg in lower::inputs(body, at, operations) {
                 need(&mut needed, at, reg);
             }
         }

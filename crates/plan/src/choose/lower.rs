@@ -7,7 +7,9 @@
 //! - A decoder register holds at least the low bits of its register. Operations mask what they read to their
 //!   type.
 
-use prlx_isa::view::{Access, Base, Comparison, Effect, Eval, FunctionKind, Inst, Operand, Reg, Role, Space};
+use prlx_isa::view::{
+    Access, Base, Comparison, Effect, Eval, FunctionKind, Inst, InstId, Operand, Reg, Role, Space,
+};
 use prlx_trace::kernel::{Alu, Scalar, Special};
 
 use crate::function::body::{Body, scalar};
@@ -220,7 +222,7 @@ fn alu(eval: Eval) -> Option<Alu> {
 }
 
 /// Registers that operations read from outside.
-pub(crate) fn reads(operations: &[Operation]) -> Vec<Reg> {
+fn reads(operations: &[Operation]) -> Vec<Reg> {
     let mut written: Vec<DecoderPlace> = Vec::new();
     let mut out = Vec::new();
     for o in operations {
@@ -235,4 +237,11 @@ pub(crate) fn reads(operations: &[Operation]) -> Vec<Reg> {
         written.push(o.to);
     }
     out
+}
+
+/// Everything that evaluating `at` reads, its guard included.
+pub(crate) fn inputs(body: &Body<'_>, at: InstId, operations: &[Operation]) -> Vec<Reg> {
+    let mut regs = reads(operations);
+    regs.extend(body.inst(at).guard.map(|g| g.reg));
+    regs
 }

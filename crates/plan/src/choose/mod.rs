@@ -2,7 +2,9 @@
 
 pub(crate) mod choice;
 pub(crate) mod convergence;
+pub(crate) mod cut;
 pub(crate) mod elide;
 pub(crate) mod lower;
+pub(crate) mod min_cut;
 pub(crate) mod select;
 pub(crate) mod trips;

@@ -92,6 +92,9 @@ fn trip(body: &Body<'_>, choice: &Choice, l: usize) -> Option<Trip> {
         others.push((branch, guard?));
     }
     for &b in &this.blocks {
+        if choice.records_value_in(body, b) {
+            return None;
+        }
         for i in body.parts[b.index()].insts.clone().map(InstId) {
             let mut others = body.decided.get(&i).into_iter().flatten();
             if body.inst(i).class == Class::Call
@@ -240,6 +243,7 @@ pub(crate) fn meets(
         let insts = || body.parts[part.index()].insts.clone().map(InstId);
         let mut decided = insts().flat_map(|i| body.decided.get(&i).into_iter().flatten());
         if busy(part)
+            || choice.records_value_in(body, part)
             || insts().any(|i| body.inst(i).class == Class::Call)
             || decided.any(|&d| taken_from_lane(choice, d))
         {

@@ -14,6 +14,7 @@ use crate::choose::choice::Choice;
 use crate::choose::lower::{DecoderPlace, Value};
 use crate::function::body::{Body, PartEnd};
 use crate::function::points::Point;
+use crate::plan::At;
 
 /// Decoder registers, given out as they are met.
 #[derive(Default)]
@@ -74,7 +75,9 @@ pub(crate) fn blocks(
             visit(p, &mut slots, &mut steps);
         }
         for at in part.insts.clone().map(InstId) {
+            read(body, choice, At::Before(at), &mut slots, &mut steps);
             lets(body, choice, at, &mut slots, &mut steps);
+            read(body, choice, At::After(at), &mut slots, &mut steps);
             if let Some(callee) = body.callee(at) {
                 let guard = body.inst(at).guard.map(|g| slots.guard(g));
                 let loc = body.loc(at).map(|l| LocId(l.0));
@@ -117,6 +120,19 @@ pub(crate) fn blocks(
 
 fn to(b: BlockId) -> prlx_trace::BlockId {
     prlx_trace::BlockId(b.0)
+}
+
+/// The values that are recorded at a place.
+fn read(body: &Body<'_>, choice: &Choice, place: At, slots: &mut Slots, steps: &mut Vec<Step>) {
+    for value in choice.values.iter().filter(|v| v.place == place) {
+        let to = slots.of(DecoderPlace::Reg(value.reg));
+        let guard = body.inst(value.at).guard.map(|g| slots.guard(g));
+        let loc = body.loc(value.at).map(|l| LocId(l.0));
+        steps.push(Step::Read { to, bits: value.bits, guard, text: body.text(value.at), loc });
+        if let Some(ty) = value.extend {
+            steps.push(Step::Let { to, op: Alu::Extend, ty, args: vec![Arg::Slot(to)], guard });
+        }
+    }
 }
 
 fn lets(body: &Body<'_>, choice: &Choice, at: InstId, slots: &mut Slots, steps: &mut Vec<Step>) {

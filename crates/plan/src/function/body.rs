@@ -178,6 +178,19 @@ impl<'a> Body<'a> {
             () => SiteClass::Select,
         }
     }
+    /// The decision that `at` makes by writing `reg`.
+    pub fn decision_of(&self, at: InstId, reg: Reg) -> Option<usize> {
+        let mut made = self.decided.get(&at).into_iter().flatten().copied();
+        made.find(|&d| self.decisions[d].reg == reg && !self.is_switch(d))
+    }
+    /// Bits that decision `d` takes when it is recorded as it is.
+    pub fn decision_bits(&self, d: usize) -> u8 {
+        if !self.is_switch(d) {
+            return 1;
+        }
+        let n = targets(self.inst(self.decisions[d].at)).len();
+        (n.max(2).next_power_of_two().trailing_zeros()) as u8
+    }
     /// Whether decision `d` is the index of a switch.
     pub fn is_switch(&self, d: usize) -> bool {
         self.class(d) == SiteClass::Switch

@@ -28,7 +28,7 @@
 use prlx_isa::cfg::Cfg;
 use prlx_isa::view::{self, BlockId, Class, Effect, FunctionKind, Guard, InstId, Operand};
 use prlx_trace::SiteId;
-use prlx_trace::device::ALL;
+use prlx_trace::device::{ALL, value_parts};
 use prlx_trace::kernel::{Level, SiteClass, Source};
 
 use crate::choose::choice::Choice;
@@ -78,6 +78,14 @@ impl Recorder<'_, '_> {
         if level == Level::Path && self.body.function.kind == FunctionKind::Device {
             spots.push(At::Entry, None, Action::Reserve { bits: 0 });
         }
+        // Values before anything else at their place: the decoder reads them before the instruction there.
+        let reachable = self.body.reachable();
+        for value in self.choice.values.iter().filter(|v| reachable[self.body.inst(v.at).block.index()]) {
+            let (reg, guard) = (value.reg, self.body.inst(value.at).guard);
+            for (from, bits) in value_parts(value.bits) {
+                spots.push(value.place, guard, Action::Bits { site: None, reg, from, bits });
+            }
+        }
         // Calls first: what follows one in the text may be a decision that it makes.
         for i in 0..self.body.function.insts.len() as u32 {
             let at = InstId(i);
@@ -116,7 +124,7 @@ impl Recorder<'_, '_> {
             }
             let reg = self.body.decisions[d].reg;
             let (place, guard) = decided_at(self.body, p, at);
-            spots.push(place, guard, Action::Bits { site: p.site, reg, bits });
+            spots.push(place, guard, Action::Bits { site: Some(p.site), reg, from: 0, bits });
         }
         let counters = self.trips(
             spots,

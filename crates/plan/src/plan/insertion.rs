@@ -62,12 +62,15 @@ pub enum Action {
         /// How many decisions, one bit each.
         bits: u32,
     },
-    /// `path`: appends the low `bits` bits of `reg` (a predicate: one), highest first.
+    /// `path`: appends bits of `reg` (a predicate: one), highest first: a decision, or a part of a recorded
+    /// value.
     Bits {
-        /// The site, for the record.
-        site: SiteId,
+        /// The site of the decision; `None` for a part of a value.
+        site: Option<SiteId>,
         /// What is appended.
         reg: Reg,
+        /// The lowest bit that is appended.
+        from: u8,
         /// How many bits.
         bits: u8,
     },

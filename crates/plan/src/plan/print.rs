@@ -97,6 +97,9 @@ impl Plan {
                     write!(f, "{}decide {site} in {slot}: {source:?}", Guarded(*guard))?;
                 }
                 Step::Visit { site, guard } => write!(f, "{}visit {site}", Guarded(*guard))?,
+                Step::Read { to, bits, guard, text, .. } => {
+                    write!(f, "{}{to} = read {bits} of `{text}`", Guarded(*guard))?;
+                }
                 Step::Call { function, guard, .. } => write!(f, "{}call {function}", Guarded(*guard))?,
             }
             writeln!(f)?;
@@ -182,7 +185,8 @@ impl Display for Inserted<'_> {
             Action::Save => write!(f, "save"),
             Action::Restore => write!(f, "restore"),
             Action::Reserve { bits } => write!(f, "reserve {bits}"),
-            Action::Bits { site, reg, bits } => write!(f, "bits {site} {reg:?} x{bits}"),
+            Action::Bits { site: Some(site), reg, bits, .. } => write!(f, "bits {site} {reg:?} x{bits}"),
+            Action::Bits { site: None, reg, from, bits } => write!(f, "value {reg:?} {from}+{bits}"),
             Action::TripBegin { counter } => write!(f, "trip begin {counter}"),
             Action::TripAdd { counter } => write!(f, "trip add {counter}"),
             Action::TripRead { counter, reg, less } => {

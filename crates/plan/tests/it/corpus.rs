@@ -86,6 +86,11 @@ fn in_range(name: &str, plan: &Plan, module: &view::Module) {
                         assert!(site.index() < plan.module.sites.len());
                         guard
                     }
+                    Step::Read { to, bits, guard, .. } => {
+                        slot(*to);
+                        assert!((1..=64).contains(bits));
+                        guard
+                    }
                     Step::Call { function, guard, .. } => {
                         assert!(function.index() < plan.functions.len());
                         guard

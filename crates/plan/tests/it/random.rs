@@ -10,6 +10,7 @@ use std::collections::{HashMap, VecDeque};
 use prlx_isa::ptx;
 use prlx_isa::view::{self, BlockId, Class, Eval, FuncId, Inst, InstId, Operand, Type};
 use prlx_plan::{Action, At, Insertion, Plan, RecordingRequest, check_capacity};
+use prlx_trace::device::value_parts;
 use prlx_trace::kernel::{Alu, Arg, End, Level, Scalar, Source, Special, Step};
 
 /// The random number generator SplitMix64.
@@ -83,7 +84,11 @@ fn instruction(r: &mut Random, callee: Option<&str>) -> String {
         0 => format!("mov.u32 %r{d}, {}", r.below(9)),
         1 => format!("sub.s32 %r{d}, %r{a}, %r{b}"),
         2 => format!("mad.lo.s32 %r{d}, %r{a}, 3, %r{b}"),
-        3 => format!("ld.global.u32 %r{d}, [%rd0]"),
+        3 => match r.below(3) {
+            0 => format!("ld.global.u32 %r{d}, [%rd0]"),
+            1 => format!("ld.global.s8 %r{d}, [%rd0]"),
+            _ => format!("ld.global.u8 %r{d}, [%rd0]"),
+        },
         4 => format!("selp.b32 %r{d}, %r{a}, %r{b}, %p{p}"),
         5 => format!("and.pred %p{p}, %p{q}, %p{c}"),
         6 => format!("setp.lt.s32 %p{p}|%p{}, %r{a}, %r{b}", (p + 1) % 6),
@@ -242,8 +247,12 @@ impl Lane<'_> {
             other => panic!("{other:?}"),
         };
         match inst.semantics.opcode.as_str() {
-            "ld.global.u32" => {
+            "ld.global.u32" | "ld.global.u8" => {
                 let v = self.loads.below(5);
+                set(&inst.operands[0], v, regs);
+            }
+            "ld.global.s8" => {
+                let v = self.loads.below(5).wrapping_sub(2);
                 set(&inst.operands[0], v, regs);
             }
             "ld.param.u32" => set(&inst.operands[0], u64::from(self.param), regs),
@@ -271,8 +280,9 @@ impl Lane<'_> {
                 continue;
             }
             match &i.action {
-                Action::Bits { site, reg, bits } => {
-                    self.out.bits.push_back((site.0, regs[reg.index()] & ((1 << bits) - 1), *bits))
+                Action::Bits { site, reg, from, bits } => {
+                    let value = regs[reg.index()] >> from & ((1 << bits) - 1);
+                    self.out.bits.push_back((site.map_or(VALUE, |s| s.0), value, *bits));
                 }
                 Action::TripBegin { .. } => *trips = 1,
                 Action::TripAdd { .. } => *trips += 1,
@@ -294,6 +304,8 @@ impl Lane<'_> {
 
 /// In place of a site: a small trip count.
 const COUNT: u32 = u32::MAX;
+/// In place of a site: a part of a recorded value.
+const VALUE: u32 = u32::MAX - 1;
 
 /// Decodes a lane; `None` if it runs out of what was recorded.
 struct Decoder<'p> {
@@ -349,6 +361,13 @@ impl Decoder<'_> {
                             Source::None => panic!("a decision without a source"),
                         }
                         self.events.push((site.0, slots[slot.index()] & 0xFFFF_FFFF));
+                    }
+                    Step::Read { to, bits, guard, .. } if holds(guard, &slots) => {
+                        slots[to.index()] = value_parts(*bits).try_fold(0, |value, (_, n)| {
+                            let (at, part, bits) = self.out.bits.pop_front()?;
+                            assert_eq!((at, bits), (VALUE, n), "the queue of bits is out of step");
+                            Some(value << n | part)
+                        })?;
                     }
                     Step::Call { function, guard, .. }
                         if holds(guard, &slots) && self.function(function.index())? =>
@@ -433,7 +452,7 @@ fn plan(module: &view::Module, elide: bool) -> Plan {
 
 #[test]
 fn what_is_elided_is_what_happened() {
-    let (mut finished, mut elided, mut recorded) = (0, 0usize, 0usize);
+    let (mut finished, mut elided, mut recorded, mut valued) = (0, 0usize, 0usize, 0);
     for seed in 0..1000u64 {
         let source = module(seed);
         let (module, diagnostics) = ptx::read(&source);
@@ -465,7 +484,8 @@ fn what_is_elided_is_what_happened() {
             finished += 1;
             let reference: Vec<(u32, u64)> = truth.bits.iter().map(|b| (b.0, b.1)).collect();
             recorded += reference.len();
-            elided += reference.len() - short.bits.len();
+            elided += reference.len().saturating_sub(short.bits.iter().map(|b| usize::from(b.2)).sum());
+            valued += usize::from(short.bits.iter().any(|b| b.0 == VALUE));
             for (plan, written) in [(&all, &mut truth), (&some, &mut short)] {
                 let mut d =
                     Decoder { plan, out: written, param: (seed % 5) as u32, tid: lane, events: Vec::new() };
@@ -478,6 +498,6 @@ fn what_is_elided_is_what_happened() {
             }
         }
     }
-    println!("{finished} lanes ended; {elided} of {recorded} decisions were not recorded as bits");
-    assert!(finished > 1000 && elided > recorded / 10);
+    println!("{finished} lanes ended; {elided} of {recorded} bits were saved, by values in {valued} lanes");
+    assert!(finished > 1000 && elided > recorded / 10 && valued > 100);
 }

@@ -3,5 +3,7 @@
 
 pub mod launches;
 pub mod module;
+mod place;
+mod recorded;
 pub mod timeline;
 pub mod visits;

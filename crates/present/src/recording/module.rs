@@ -8,9 +8,11 @@
 
 use std::io::{self, Write};
 
-use prlx_trace::kernel::{Block, End, Function, Loc, Module, Site, Source};
-use prlx_trace::names::is_library_file;
-use prlx_trace::{BlockId, LocId};
+use prlx_trace::BlockId;
+use prlx_trace::kernel::{Block, End, Function, Module, Site, Source};
+
+use super::place::{one_line, place};
+use super::recorded::recorded;
 
 /// The part of a module that is shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -23,6 +25,8 @@ pub enum ModuleView {
     Loops,
     /// Sites, and how each is recorded.
     Sites,
+    /// What level `path` records.
+    Plan,
 }
 
 /// Writes the functions of `module` that `wanted` accepts. With [`ModuleView::Functions`], also the `notes`
@@ -61,6 +65,7 @@ pub fn inspect(
                     )?;
                 }
             }
+            ModuleView::Plan => recorded(out, module, function, &sites)?,
             ModuleView::Loops => {
                 for (l, lp) in function.loops.iter().enumerate() {
                     let depth =
@@ -142,27 +147,4 @@ fn edges(block: &Block) -> String {
         End::Return => "return".into(),
         End::Exit => "exit".into(),
     }
-}
-
-/// `file.cu:12:3 < file.cu:40 (in lib.h:7)`: the user's own line, the calls around it, and the lines of
-/// libraries that were inlined there.
-fn place(module: &Module, loc: Option<LocId>) -> String {
-    let of = |id: LocId| module.locs.get(id.index());
-    let path = |loc: &Loc| module.files.get(loc.file.index()).map_or("?", |f| f.path.as_str());
-    let line = |loc: &Loc| {
-        let column = if loc.column > 0 { format!(":{}", loc.column) } else { String::new() };
-        format!("{}:{}{column}", path(loc).rsplit('/').next().unwrap_or_default(), loc.line)
-    };
-    let chain = std::iter::successors(loc.and_then(of), |loc| loc.inlined_at.and_then(of));
-    let chain: Vec<&Loc> = chain.take(module.locs.len()).collect();
-    let own = chain.iter().position(|loc| !is_library_file(path(loc))).unwrap_or(0);
-    let (inner, outer) = chain.split_at(own);
-    let lines = |locs: &[&Loc]| locs.iter().map(|loc| line(loc)).collect::<Vec<_>>();
-    let inner: Vec<String> = lines(inner).into_iter().rev().collect();
-    let inner = if inner.is_empty() { String::new() } else { format!(" (in {})", inner.join(", ")) };
-    lines(outer).join(" < ") + &inner
-}
-
-fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -17,7 +17,7 @@ impl Lowering<'_> {
         s.ptx("mov.u32 %~word, 1;\n$~room#:");
     }
 
-    /// Appends the bits of a decision, without a branch even if guarded.
+    /// Appends `bits` bits of a register from bit `from` on, without a branch even if guarded.
     ///
     /// The assembler evaluates a long chain of bits at its end, and then runs out of predicates ("Register
     /// allocation failed with register count of '7'"), as in the radix sort of CUB. `ends_chain` adds
@@ -27,7 +27,7 @@ impl Lowering<'_> {
         &self,
         s: &mut Snippet<'_>,
         reg: Reg,
-        bits: u8,
+        (from, bits): (u8, u8),
         guard: Option<Guard>,
         ends_chain: bool,
     ) {
@@ -54,7 +54,16 @@ impl Lowering<'_> {
             }
             return;
         }
-        OperandValue::Named(name.to_owned(), ty).read_low(s, "%~a");
+        let value = OperandValue::Named(name.to_owned(), ty);
+        if u32::from(from) + u32::from(bits) > 32 {
+            value.read(s, "%~v");
+            s.ptx(&format!("shr.u64 %~v, %~v, {from};\ncvt.u32.u64 %~a, %~v;"));
+        } else {
+            value.read_low(s, "%~a");
+            if from > 0 {
+                s.ptx(&format!("shr.u32 %~a, %~a, {from};"));
+            }
+        }
         let mask = (1u64 << u32::from(bits).min(WORD_BITS)) - 1;
         s.ptx(&format!(
             "and.b32 %~a, %~a, {mask};

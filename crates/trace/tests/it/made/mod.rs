@@ -62,7 +62,7 @@ const SITES: usize = 6;
 
 fn step(r: &mut Random) -> Step {
     let guard = r.guard();
-    match r.below(4) {
+    match r.below(5) {
         0 => Step::Let {
             to: Slot(r.id(8)),
             op: r.one(Alu::ALL),
@@ -77,6 +77,13 @@ fn step(r: &mut Random) -> Step {
         },
         1 => Step::Decide { site: SiteId(r.id(SITES)), slot: Slot(r.id(8)), guard },
         2 => Step::Visit { site: SiteId(r.id(SITES)), guard },
+        3 => Step::Read {
+            to: Slot(r.id(8)),
+            bits: 1 + r.below(64) as u8,
+            guard,
+            text: r.text(),
+            loc: guard.map(|g| LocId(g.slot.0 % 4)),
+        },
         _ => Step::Call { function: FuncId(r.id(2)), guard, loc: guard.map(|g| LocId(g.slot.0 % 4)) },
     }
 }
