@@ -22,7 +22,7 @@ use prlx_driver::{
 };
 use prlx_emu::{Emulator, Options};
 use prlx_isa::view::Module;
-use prlx_plan::{Filter, RecordingRequest};
+use prlx_plan::RecordingRequest;
 use prlx_trace::Level;
 
 /// What is compared with the original.
@@ -110,14 +110,7 @@ fn costs(launch: &Path) -> Result<Vec<Cost>> {
 }
 
 fn cost(job: &Job, level: Level, elide: bool) -> Result<Cost> {
-    let program = RecordingRequest {
-        level,
-        probe: None,
-        markers: None,
-        elide,
-        filter: Filter::default(),
-        window: None,
-    };
+    let program = RecordingRequest { elide, ..RecordingRequest::new(level) };
     let rewrite = prlx_instrument::rewrite(&job.text, &job.module, &program, &|_| None)?;
     let small = job.config.grid.volume() < 1024;
     let options = RecordOptions { pool: if small { 32 << 20 } else { 512 << 20 }, run_original: true };

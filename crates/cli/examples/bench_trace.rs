@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail};
 use prlx_driver::workers::WORKERS;
 use prlx_driver::{Job, RecordOptions, record};
 use prlx_emu::Emulator;
-use prlx_plan::{Filter, RecordingRequest};
+use prlx_plan::RecordingRequest;
 use prlx_trace::device::COUNT_WORD;
 use prlx_trace::launch::Lanes;
 use prlx_trace::{Level, Streams, Trace};
@@ -94,14 +94,7 @@ fn row(path: &Path, level: Level, elide: bool) -> Result<()> {
 }
 
 fn recorded(job: &Job, level: Level, elide: bool) -> Result<Trace> {
-    let program = RecordingRequest {
-        level,
-        probe: None,
-        markers: None,
-        elide,
-        filter: Filter::default(),
-        window: None,
-    };
+    let program = RecordingRequest { elide, ..RecordingRequest::new(level) };
     let rewrite = prlx_instrument::rewrite(&job.text, &job.module, &program, &|path| job.source_text(path))?;
     let options = RecordOptions { pool: 512 << 20, run_original: true };
     let recorded = record(&mut Emulator::default(), Some(&rewrite.text), &rewrite.plan, job, &options)?;

@@ -12,12 +12,15 @@
 //!
 //! - Functions whose address is taken are not recorded, nor is what only they call.
 
+use std::collections::BTreeSet;
+
 use prlx_isa::view::{self, Class, FuncId, FunctionKind, InstId, Operand, Role};
 use prlx_trace::SiteId;
 use prlx_trace::device::HASHING;
 use prlx_trace::kernel::{Function, Level, Module, Site, Source};
 
-use crate::choose::{choice, convergence, cut, elide, select};
+use crate::choose::elide::{self, Given};
+use crate::choose::{choice, convergence, cut, select};
 use crate::decode::{program, statics};
 use crate::function::body::{self, Body, PartEnd};
 use crate::function::points::{self, Point};
@@ -138,8 +141,15 @@ impl<'a> Prepared<'a> {
         // Other levels have visits of single sites, of which none is left out.
         let waits = !matches!(request.level, Level::Path | Level::Fingerprint);
         let mut choice = match request.level {
-            Level::Path if request.elide => cut::choose(&body, &kept),
-            _ => elide::choose(&body, request.elide, waits, &kept, Vec::new()),
+            _ if !request.elide => elide::all(&body, &kept),
+            Level::Path => cut::choose(&body, &kept),
+            level => {
+                let hashed = match level {
+                    Level::Fingerprint => record::hashed_loads(&body, &points, &taken),
+                    _ => BTreeSet::new(),
+                };
+                elide::choose(&Given { body: &body, kept: &kept, waits, values: &[], hashed: &hashed })
+            }
         };
         for ((p, site), taken) in points.iter().zip(&mut sites).zip(&taken) {
             if let Some(d) = p.decision {
@@ -189,9 +199,17 @@ impl<'a> Prepared<'a> {
             let watched = request.window.as_ref().map(|w| w.sites.as_slice()).unwrap_or_default();
             let written: Vec<bool> =
                 taken.iter().zip(&quiet).map(|(taken, quiet)| *taken && !quiet).collect();
-            let out =
-                Recorder { body, points, choice, taken: &written, recorded, watched, insertions: bound }
-                    .record(request.level);
+            let recorder = Recorder {
+                body,
+                points,
+                choice,
+                taken: &written,
+                recorded,
+                checkpoints: request.checkpoints,
+                watched,
+                insertions: bound,
+            };
+            let out = recorder.record(request.level);
             plan.insertions = out.insertions;
             plan.trip_counters = out.trip_counters;
             for (site, why) in out.skipped {

@@ -15,6 +15,7 @@ use prlx_trace::Level;
 
 use crate::device::{Device, DeviceOptions};
 use crate::record;
+use crate::record::kernel_resources::keep_resident;
 
 /// Code that is inserted into kernels: a recorder, a probe program, or markers.
 #[derive(Clone, Debug)]
@@ -85,7 +86,8 @@ pub fn measure(
                 prlx_instrument::rewrite(&job.text, &job.module, &instrumentation.program, &|path| {
                     job.source_text(path)
                 })?;
-            Ok((rewrite, began.elapsed()))
+            let elapsed = began.elapsed();
+            Ok((keep_resident(rewrite, &instrumentation.program, &job, &mut device), elapsed))
         })
         .collect::<Result<Vec<(Rewrite, Duration)>, prlx_instrument::Error>>()?;
     // A program without effect in the kernel leaves it unchanged.

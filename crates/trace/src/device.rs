@@ -69,8 +69,9 @@ pub const COUNT_BITS: u8 = 6;
 /// lowest bit and the number of bits of each. The high part comes first and may be short; each part fits a
 /// word.
 pub fn value_parts(bits: u8) -> impl Iterator<Item = (u8, u8)> {
-    let word = WORD_BITS as u8;
-    (0..bits.div_ceil(word)).rev().map(move |part| (part * word, (bits - part * word).min(word)))
+    const WORD: u8 = 30;
+    const { assert!(WORD as u32 == WORD_BITS) };
+    (0..bits.div_ceil(WORD)).rev().map(move |part| (part * WORD, (bits - part * WORD).min(WORD)))
 }
 /// At level `events`, in place of a number of bits: the trip count is an event of the decision's site. The
 /// event's value is the count, and its mask is the lanes with that count. It is the first event of these

@@ -11,7 +11,7 @@ use std::error::Error;
 use prlx_analyze::lane_visits;
 use prlx_driver::{Driver, Job, ModuleCode, RecordOptions, prepare};
 use prlx_emu::{Emulator, Options};
-use prlx_plan::{Filter, Plan, RecordingRequest};
+use prlx_plan::{Plan, RecordingRequest};
 use prlx_trace::kernel::{Module, Source};
 use prlx_trace::launch::{Lanes, Launch, Window};
 use prlx_trace::{Lane, Level, SiteId, WarpId, WarpSize, WarpStream};
@@ -27,19 +27,12 @@ pub fn program(level: Level, elide: bool, job: &Job) -> RecordingRequest {
     if level == Level::Operands {
         // Everything that can be watched, by the first two warps, for the first three visits.
         let (view, _) = prlx_isa::ptx::read(&job.text);
-        let all = RecordingRequest {
-            level: Level::Path,
-            probe: None,
-            markers: None,
-            elide: false,
-            filter: Filter::default(),
-            window: None,
-        };
+        let all = RecordingRequest { elide: false, ..RecordingRequest::new(Level::Path) };
         let plan = Plan::resolve(&all, &view, &job.module, &|_| None);
         let sites = (0..plan.module.sites.len() as u32).map(SiteId).collect();
         window = Some(Window { sites, warps: (0, 2), visits: (0, 3) });
     }
-    RecordingRequest { level, probe: None, markers: None, elide, filter: Filter::default(), window }
+    RecordingRequest { elide, window, ..RecordingRequest::new(level) }
 }
 
 /// What one run recorded.

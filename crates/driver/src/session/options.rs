@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use prlx_plan::markers::MarkerOptions;
-use prlx_plan::{Filter, ProbeProgram, RecordingRequest};
+use prlx_plan::{ProbeProgram, RecordingRequest};
 use prlx_trace::device::tracks::Form;
 use prlx_trace::launch::Window;
 use prlx_trace::mark::Via;
@@ -114,14 +114,12 @@ impl Options {
     }
     /// The request for the planner: what to insert into a module's code.
     pub fn program(&self) -> RecordingRequest {
-        let window = self.zoom.as_ref().map(|c| c.window.clone());
         RecordingRequest {
-            level: self.level,
             probe: self.probe.clone(),
             markers: self.markers.clone(),
             elide: self.elide,
-            filter: Filter::default(),
-            window,
+            window: self.zoom.as_ref().map(|c| c.window.clone()),
+            ..RecordingRequest::new(self.level)
         }
     }
     /// Whether tracks are rings that keep the last records (a flight recorder). Rings survive the loss of

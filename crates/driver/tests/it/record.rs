@@ -11,7 +11,7 @@ use prlx_driver::job::{Arg, ArgValue, Buffer};
 use prlx_driver::{
     Driver, Error, ErrorKind, Job, LaunchConfig, LaunchStats, RecordOptions, Recorded, record,
 };
-use prlx_plan::{Filter, FunctionPlan, Plan, RecordingRequest};
+use prlx_plan::{FunctionPlan, Plan, RecordingRequest};
 use prlx_trace::device::{Context, EventRecord, Finals, Follow, Followers, HiddenParameter, WideEventRecord};
 use prlx_trace::kernel::{FaultKind, Function, Module, Param, Scalar, Site};
 use prlx_trace::launch::{Fault, Lanes as Streams, OperandRecord, Window};
@@ -61,12 +61,8 @@ fn sized_plan(warp_size: WarpSize, level: Level) -> Plan {
     let window = Window { sites: vec![SiteId(0)], warps: (1, 2), visits: (0, 4) };
     Plan {
         request: RecordingRequest {
-            level,
-            probe: None,
-            markers: None,
-            elide: true,
-            filter: Filter::default(),
             window: (level == Level::Operands).then_some(window),
+            ..RecordingRequest::new(level)
         },
         warp_size,
         module: Module { functions: vec![function], sites: vec![Site::default(); 4], ..Module::default() },

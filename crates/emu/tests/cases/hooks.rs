@@ -9,7 +9,7 @@ use crate::corpus::{Kernel, Scheduled, kernels};
 use libtest_mimic::{Failed, Trial};
 use prlx_driver::{Driver, ErrorKind, Job, ModuleCode, PreparedJob, RecordOptions, prepare, record};
 use prlx_emu::{Emulator, Options};
-use prlx_plan::{Filter, RecordingRequest};
+use prlx_plan::RecordingRequest;
 use prlx_trace::SiteId;
 use prlx_trace::kernel::Level;
 use prlx_trace::launch::{Event, Lanes, WarpStream, Window};
@@ -93,8 +93,7 @@ fn case(k: &Kernel, launch: &Path, schedule: &Scheduled, level: Level, elide: bo
         warps: (0, 3),
         visits: (0, 5),
     });
-    let program =
-        RecordingRequest { level, probe: None, markers: None, elide, filter: Filter::default(), window };
+    let program = RecordingRequest { elide, window, ..RecordingRequest::new(level) };
     let (view, _) = prlx_isa::ptx::read(&job.text);
     let plan = prlx_plan::Plan::resolve(&program, &view, name, &|_| None);
     let mut streams: Vec<(u64, Vec<WarpStream>)> = Vec::new();

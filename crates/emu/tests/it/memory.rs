@@ -421,14 +421,7 @@ fn until_stopped(threads: usize, filter: Filter) -> Observed {
     let case = Case::new(STRAYS).shape(16, 64);
     let text = case.text();
     let (view, _) = prlx_isa::ptx::read(&text);
-    let program = RecordingRequest {
-        level: Level::Path,
-        probe: None,
-        markers: None,
-        elide: true,
-        filter,
-        window: None,
-    };
+    let program = RecordingRequest { filter, ..RecordingRequest::new(Level::Path) };
     let plan = Plan::resolve(&program, &view, "k.ptx", &|_| None);
     let mut e = Emulator::new(Options { threads, ..case.options });
     let module = e.load(ModuleCode::Ptx(&text)).unwrap();

@@ -3,7 +3,7 @@
 use crate::case::Case;
 use prlx_driver::{Driver, ErrorKind, LaunchConfig, ModuleCode};
 use prlx_emu::{Checks, Emulator};
-use prlx_plan::{Filter, Plan, RecordingRequest};
+use prlx_plan::{Plan, RecordingRequest};
 use prlx_trace::check::Check;
 use prlx_trace::dataflow::Visit;
 use prlx_trace::launch::Lanes;
@@ -101,14 +101,7 @@ fn hooks_see_the_whole_warp() {
     )
     .shape(1, 128);
     let (mut view, _) = prlx_isa::ptx::read(&case.text());
-    let request = RecordingRequest {
-        level: Level::Events,
-        probe: None,
-        markers: None,
-        elide: false,
-        filter: Filter::default(),
-        window: None,
-    };
+    let request = RecordingRequest { elide: false, ..RecordingRequest::new(Level::Events) };
     for (lanes, fits) in [(32, false), (64, true)] {
         view.warp_lanes = lanes;
         let plan = Plan::resolve(&request, &view, "k", &|_| None);

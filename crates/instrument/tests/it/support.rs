@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use prlx_isa::ptx::{Op, opcode};
 use prlx_isa::view::{Class, FuncId, Function, FunctionKind, InstId, Module, Operand, Reg, Role, Type};
-use prlx_plan::{Action, At, Filter, FunctionPlan, Insertion, Plan, RecordingRequest, RollingHash};
+use prlx_plan::{Action, At, FunctionPlan, Insertion, Plan, RecordingRequest, RollingHash};
 use prlx_trace::device::ALL;
 use prlx_trace::kernel::Level;
 use prlx_trace::{SiteId, WarpSize};
@@ -46,14 +46,7 @@ fn collect(dir: &Path, into: &mut Vec<PathBuf>) {
 
 /// A program that takes all.
 pub fn program(level: Level) -> RecordingRequest {
-    RecordingRequest {
-        level,
-        probe: None,
-        markers: None,
-        elide: false,
-        filter: Filter::default(),
-        window: None,
-    }
+    RecordingRequest { elide: false, ..RecordingRequest::new(level) }
 }
 
 /// A plan with an action at every place.

@@ -19,7 +19,7 @@ use prlx_driver::assemble::{Assembler, Assemblers};
 use prlx_driver::cuda::{Cuda, VARIABLE};
 use prlx_driver::{Driver, Job, RecordOptions, Recorded, record};
 use prlx_emu::{Emulator, Options};
-use prlx_plan::{Filter, RecordingRequest};
+use prlx_plan::RecordingRequest;
 use prlx_trace::launch::{Event, Lanes};
 use prlx_trace::{Level, WarpStream};
 
@@ -116,14 +116,7 @@ fn one(folder: &Path, levels: &[Level], assemblers: Assemblers) -> Result<(), Fa
     job.config.seed = 0;
     let mut gpu = Cuda::with_assemblers(0, assemblers)?;
     for &level in levels {
-        let program = RecordingRequest {
-            level,
-            probe: None,
-            markers: None,
-            elide: true,
-            filter: Filter::default(),
-            window: None,
-        };
+        let program = RecordingRequest::new(level);
         let rewrite = prlx_instrument::rewrite(&job.text, &job.module, &program, &|_| None)?;
         let options = RecordOptions { run_original: level == Level::Path, ..RecordOptions::default() };
         let mut cpu = Emulator::new(Options { threads: 1, ..Options::default() });

@@ -15,7 +15,7 @@ use prlx_driver::cuda::{Context, Library, Stream};
 use prlx_driver::{Driver, ModuleCode};
 use prlx_emu::{Emulator, Options};
 use prlx_instrument::Rewrite;
-use prlx_plan::{Filter, Plan, RecordingRequest};
+use prlx_plan::{Plan, RecordingRequest};
 use prlx_trace::device::HiddenParameter;
 use prlx_trace::kernel::FaultKind;
 use prlx_trace::launch::{Event, Lanes};
@@ -85,14 +85,7 @@ impl App {
         #[expect(unsafe_code, reason = "the same library once more, as a program has it")]
         // SAFETY: it is loaded already.
         let raw = unsafe { libloading::Library::new(turn::driver()).unwrap() };
-        let program = RecordingRequest {
-            level,
-            probe: None,
-            markers: None,
-            elide: true,
-            filter: Filter::default(),
-            window: None,
-        };
+        let program = RecordingRequest::new(level);
         let rewritten = prlx_instrument::rewrite(BITS, "bits.ptx", &program, &|_| None).unwrap();
         let mut context = null_mut();
         assert_eq!(raw!(raw, cuDevicePrimaryCtxRetain(&mut context => *mut *mut c_void, 0 => i32)), 0);

@@ -15,7 +15,7 @@
 //! - How often a block runs is not known: each loop around it counts as [`LOOP`] iterations.
 //! - A value of an instruction whose guard is not a recorded decision is not recorded.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use prlx_isa::dataflow::{Def, Seen};
 use prlx_isa::view::{Class, Effect, Eval, Guard, Inst, InstId, Operand, Reg, Role, Space, Type};
@@ -23,7 +23,7 @@ use prlx_trace::device::{COUNT_BITS, value_parts};
 use prlx_trace::kernel::{Scalar, Source, Special};
 
 use crate::choose::choice::{Choice, RecordedValue};
-use crate::choose::elide;
+use crate::choose::elide::{self, Given};
 use crate::choose::lower;
 use crate::choose::min_cut::{Network, Node, UNLIMITED};
 use crate::function::body::{Body, read, scalar, written};
@@ -42,14 +42,17 @@ const WORK: u64 = 1 << 24;
 
 /// Chooses for `body` as [`elide::choose`] does, and values too where that is cheaper.
 pub(crate) fn choose(body: &Body<'_>, kept: &[bool]) -> Choice {
-    let choose = |values| elide::choose(body, true, false, kept, values);
-    let choice = choose(Vec::new());
+    let hashed = BTreeSet::new();
+    let choose = |values: &[RecordedValue]| {
+        elide::choose(&Given { body, kept, waits: false, values, hashed: &hashed })
+    };
+    let choice = choose(&[]);
     let values = values(body, kept, &choice);
     if values.is_empty() {
         return choice;
     }
     // A loop in which values are recorded may not be counted any more, so this is not certain.
-    let with_values = choose(values);
+    let with_values = choose(&values);
     if cost(body, &with_values) < cost(body, &choice) { with_values } else { choice }
 }
 

@@ -31,59 +31,18 @@ use crate::choose::trips;
 use crate::function::body::{Body, written};
 use crate::function::spin_loops;
 
-/// Chooses for `body`. `kept[d]`: whether decision `d` is wanted at all. `waits`: how often a loop that only
-/// waits goes round is recorded as well. `values` are recorded beside the decisions, if `elide`.
-pub(crate) fn choose(
-    body: &Body<'_>,
-    elide: bool,
-    waits: bool,
-    kept: &[bool],
-    values: Vec<RecordedValue>,
-) -> Choice {
-    let recorded = |d: usize| if kept[d] { Source::Bits(body.decision_bits(d)) } else { Source::None };
-    let mut choice =
-        Choice { sources: (0..body.decisions.len()).map(recorded).collect(), ..Choice::default() };
-    if !elide {
-        return choice;
-    }
-    let given = Given { body, kept, values: &values };
-    let known = Known::of(&given);
-    let mut computed: Vec<usize> = Vec::new();
-    for (d, decision) in body.decisions.iter().enumerate() {
-        let can = match body.is_switch(d) {
-            false => known.lowered.contains_key(&decision.at),
-            true => known.sees(&given, decision.at, decision.reg),
-        };
-        if kept[d] && can {
-            choice.sources[d] = Source::Computed;
-            computed.push(d);
-        }
-    }
-    let recorded = |d: usize| matches!(choice.sources[d], Source::Bits(_));
-    let exits = if waits { Vec::new() } else { spin_loops::wait_exits(body, &recorded) };
-    for exit in &exits {
-        choice.sources[exit.decision] = Source::Computed;
-    }
-    choice.lets = slices(&given, &choice.sources, known.lowered, &computed);
-    for exit in exits {
-        // The decoder goes round once.
-        let decision = &body.decisions[exit.decision];
-        let to = DecoderPlace::Reg(decision.reg);
-        let args = vec![Value::Const(exit.leave.into())];
-        choice.lets.insert(decision.at, vec![Operation { to, op: Alu::Mov, ty: Scalar::Pred, args }]);
-        choice.waits.push(exit.decision);
-    }
-    choice.values = values;
-    trips::count(body, &mut choice);
-    choice
-}
-
-/// What a decoder gets from the recording.
-struct Given<'a> {
-    body: &'a Body<'a>,
+/// What a decoder gets from a recording, apart from what it computes.
+pub(crate) struct Given<'a> {
+    /// The function.
+    pub body: &'a Body<'a>,
     /// By decision: whether it is wanted, so that its value is known, however it comes.
-    kept: &'a [bool],
-    values: &'a [RecordedValue],
+    pub kept: &'a [bool],
+    /// Whether the number of iterations of a loop that only waits is wanted.
+    pub waits: bool,
+    /// Values that are recorded beside decisions.
+    pub values: &'a [RecordedValue],
+    /// Loads of which a hash is recorded: where two hashes agree, so do all decisions that follow.
+    pub hashed: &'a BTreeSet<InstId>,
 }
 
 impl Given<'_> {
@@ -92,8 +51,50 @@ impl Given<'_> {
         self.body.decision_of(at, reg).is_some_and(|d| self.kept[d]) || self.has_value(at, reg)
     }
     fn has_value(&self, at: InstId, reg: Reg) -> bool {
-        self.values.iter().any(|v| v.at == at && v.reg == reg)
+        self.hashed.contains(&at) || self.values.iter().any(|v| v.at == at && v.reg == reg)
     }
+}
+
+/// The choice without elision: each wanted decision is recorded as it is. `kept[d]`: whether decision `d` is
+/// wanted.
+pub(crate) fn all(body: &Body<'_>, kept: &[bool]) -> Choice {
+    let recorded = |d: usize| if kept[d] { Source::Bits(body.decision_bits(d)) } else { Source::None };
+    Choice { sources: (0..body.decisions.len()).map(recorded).collect(), ..Choice::default() }
+}
+
+/// Chooses by what is given.
+pub(crate) fn choose(given: &Given<'_>) -> Choice {
+    let (body, kept) = (given.body, given.kept);
+    let mut choice = all(body, kept);
+    let known = Known::of(given);
+    let mut computed: Vec<usize> = Vec::new();
+    for (d, decision) in body.decisions.iter().enumerate() {
+        let can = match body.is_switch(d) {
+            false => known.lowered.contains_key(&decision.at),
+            true => known.sees(given, decision.at, decision.reg),
+        };
+        if kept[d] && can {
+            choice.sources[d] = Source::Computed;
+            computed.push(d);
+        }
+    }
+    let recorded = |d: usize| matches!(choice.sources[d], Source::Bits(_));
+    let exits = if given.waits { Vec::new() } else { spin_loops::wait_exits(body, &recorded) };
+    for exit in &exits {
+        choice.sources[exit.decision] = Source::Computed;
+    }
+    choice.lets = slices(given, &choice.sources, known.lowered, &computed);
+    for exit in exits {
+        // The decoder goes round once.
+        let decision = &body.decisions[exit.decision];
+        let to = DecoderPlace::Reg(decision.reg);
+        let args = vec![Value::Const(exit.leave.into())];
+        choice.lets.insert(decision.at, vec![Operation { to, op: Alu::Mov, ty: Scalar::Pred, args }]);
+        choice.waits.push(exit.decision);
+    }
+    choice.values = given.values.to_vec();
+    trips::count(body, &mut choice);
+    choice
 }
 
 /// The instructions that can be evaluated again.

@@ -25,6 +25,8 @@
 //! - Lanes that end in code that is not recorded (a function called through a pointer) write nothing at their
 //!   end.
 
+use std::collections::BTreeSet;
+
 use prlx_isa::cfg::Cfg;
 use prlx_isa::view::{self, BlockId, Class, Effect, FunctionKind, Guard, InstId, Operand};
 use prlx_trace::SiteId;
@@ -55,6 +57,8 @@ pub(crate) struct Recorder<'r, 'b> {
     pub taken: &'r [bool],
     /// Whether calls of a function of the module hand the state over.
     pub recorded: &'r dyn Fn(view::FuncId) -> bool,
+    /// Whether level `fingerprint` writes checkpoints.
+    pub checkpoints: bool,
     /// Sites that level `operands` watches.
     pub watched: &'r [SiteId],
     /// What a probe program puts into the function.
@@ -234,7 +238,10 @@ impl Recorder<'_, '_> {
                 spots.push(At::After(at), p.guard, fold(into, &p.after));
             }
         }
-        let edges = back_edges(self.body, &self.body.graph, &folds);
+        let edges = match self.checkpoints {
+            true => back_edges(self.body, &self.body.graph, &folds),
+            false => Vec::new(),
+        };
         let trips: Vec<&Trip> =
             self.choice.trips.iter().filter(|t| !waiting(self.body.inst(t.branch).block)).collect();
         self.trips(spots, &trips, &|_| Action::TripFold { counter: 0 }, &edges)
@@ -317,6 +324,20 @@ impl Recorder<'_, '_> {
             counter += 1;
         }
     }
+}
+
+/// Loads whose values level `fingerprint` hashes. A loop that waits loads as often as timing has it, so what it
+/// loads is left out.
+pub(crate) fn hashed_loads(body: &Body<'_>, points: &[Point], taken: &[bool]) -> BTreeSet<InstId> {
+    let (windows, waits) = (WgmmaHazards::of(body), spin_loops::spin_loops(body));
+    let waiting =
+        |part: BlockId| body.graph.innermost.get(part.index()).copied().flatten().is_some_and(|l| waits[l]);
+    let loads = points.iter().zip(taken).filter(|(p, taken)| **taken && p.class == SiteClass::Load);
+    let hashed = loads.filter_map(|(p, _)| {
+        let at = p.at.filter(|at| !waiting(p.part) && points::outer_memory(body.inst(*at)))?;
+        (!p.after.is_empty() && unreadable(body, &windows, at, &p.after).is_none()).then_some(at)
+    });
+    hashed.collect()
 }
 
 /// Whether the record at `at` can be written at `first`, an earlier instruction. No instruction between them

@@ -24,6 +24,9 @@ pub struct RecordingRequest {
     /// Off, every decision is one recorded bit: what the hooks of the emulator use as the independent
     /// reference.
     pub elide: bool,
+    /// At level `fingerprint`: write hashes at back edges, by which two runs find the first iteration that
+    /// differs.
+    pub checkpoints: bool,
     /// What to leave out.
     pub filter: Filter,
     /// The sites, warps and visits to record at [`Level::Operands`].
@@ -39,6 +42,7 @@ impl RecordingRequest {
             probe: None,
             markers: None,
             elide: true,
+            checkpoints: true,
             filter: Filter::default(),
             window: None,
         }
@@ -51,9 +55,12 @@ impl RecordingRequest {
     pub fn of_markers(markers: MarkerOptions) -> RecordingRequest {
         RecordingRequest { markers: Some(markers), ..RecordingRequest::new(Level::Probe) }
     }
-    /// The request to fall back on where the markers of this one cost a kernel occupancy: the same markers,
-    /// kept as spans instead of records. `None` if the request does not allow it.
-    pub fn with_spans(&self) -> Option<RecordingRequest> {
+    /// The request to fall back on where this one costs a kernel occupancy: the same markers, kept as spans
+    /// instead of records; or fingerprints without checkpoints. `None` if the request does not allow it.
+    pub fn with_fewer_registers(&self) -> Option<RecordingRequest> {
+        if self.level == Level::Fingerprint {
+            return self.checkpoints.then(|| RecordingRequest { checkpoints: false, ..self.clone() });
+        }
         let markers = self.markers.as_ref().filter(|m| m.spare && m.form == tracks::Form::Records)?;
         let markers = Some(MarkerOptions { form: tracks::Form::Spans, ..markers.clone() });
         Some(RecordingRequest { markers, ..self.clone() })

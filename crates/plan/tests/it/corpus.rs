@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use prlx_isa::ptx;
 use prlx_isa::view;
-use prlx_plan::{Action, At, Filter, Plan, RecordingRequest, check_capacity};
+use prlx_plan::{Action, At, Plan, RecordingRequest, check_capacity};
 use prlx_trace::kernel::{Arg, End, Level, Site, Source, Step};
 
 fn modules(dir: &Path, out: &mut Vec<PathBuf>) {
@@ -36,14 +36,7 @@ fn corpus() -> Vec<(String, String)> {
 }
 
 fn plan(module: &view::Module, level: Level, elide: bool) -> Plan {
-    let program = RecordingRequest {
-        level,
-        probe: None,
-        markers: None,
-        elide,
-        filter: Filter::default(),
-        window: None,
-    };
+    let program = RecordingRequest { elide, ..RecordingRequest::new(level) };
     Plan::resolve(&program, module, "corpus", &|_| None)
 }
 

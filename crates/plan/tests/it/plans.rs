@@ -8,20 +8,13 @@ use std::fs;
 use std::path::Path;
 
 use prlx_isa::ptx;
-use prlx_plan::{Filter, Plan, RecordingRequest, check_capacity};
+use prlx_plan::{Plan, RecordingRequest, check_capacity};
 use prlx_trace::SiteId;
 use prlx_trace::kernel::{Level, SiteClass};
 use prlx_trace::launch::Window;
 
 fn program(line: &str) -> RecordingRequest {
-    let mut program = RecordingRequest {
-        level: Level::Path,
-        probe: None,
-        markers: None,
-        elide: true,
-        filter: Filter::default(),
-        window: None,
-    };
+    let mut program = RecordingRequest::new(Level::Path);
     for word in line.split_whitespace() {
         if word == "all" {
             program.elide = false;

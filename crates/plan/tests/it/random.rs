@@ -439,14 +439,7 @@ fn alu(op: Alu, ty: Scalar, args: &[u64]) -> u64 {
 }
 
 fn plan(module: &view::Module, elide: bool) -> Plan {
-    let program = RecordingRequest {
-        level: Level::Path,
-        probe: None,
-        markers: None,
-        elide,
-        filter: prlx_plan::Filter::default(),
-        window: None,
-    };
+    let program = RecordingRequest { elide, ..RecordingRequest::new(Level::Path) };
     Plan::resolve(&program, module, "random", &|_| None)
 }
 

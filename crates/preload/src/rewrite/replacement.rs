@@ -67,9 +67,9 @@ pub fn replacement(source: Source, more: &[String]) -> Result<Replacement, Strin
             let code = assemble_rewrite(&rewrite, &source, original, &options);
             code.map(|code| AssembledRewrite { rewrite, code })
         };
-        let spans = || program.with_spans().and_then(|spans| rewrite(&spans).and_then(assemble).ok());
+        let lean = || program.with_fewer_registers().and_then(|lean| rewrite(&lean).and_then(assemble).ok());
         let assembled =
-            assemble(first).map(|first| keep_occupancy(first, spans, |made| made.threads_lost(original)));
+            assemble(first).map(|first| keep_occupancy(first, lean, |made| made.threads_lost(original)));
         (assembled, proof.is_some_and(|p| p.join().unwrap_or(false)))
     });
     let AssembledRewrite { rewrite, code } = assembled?;

@@ -8,9 +8,9 @@ use prlx_plan::Filter;
 use prlx_timeline::Calibration;
 use prlx_trace::{Cycles, Nanos};
 
-use super::kernel_resources::resources;
 use super::markers::ProfileOptions;
 use crate::device::Device;
+use crate::record::kernel_resources::resources;
 
 /// A kernel of empty regions.
 const EMPTY_PTX: &str = include_str!("empty.ptx");

@@ -13,12 +13,12 @@ use prlx_trace::names::display_name;
 use prlx_trace::{Nanos, Printed, Trace};
 
 use super::calibrate::{calibrate, empty_region, track_memory};
-use super::kernel_resources::higher_occupancy;
 use super::machine_code;
 use super::markers::ProfileOptions;
 use crate::Monitor;
 use crate::device::Device;
 use crate::record;
+use crate::record::kernel_resources::keep_resident;
 
 /// A profile of launch files.
 #[derive(Debug)]
@@ -85,7 +85,7 @@ impl Profiler<'_> {
             Device::Gpu(cuda) => Some(Target::of(cuda.gpu().capability)),
             Device::Cpu(_) => None,
         };
-        let rewrite = self.rewrite(job, gpu.is_some())?;
+        let rewrite = self.rewrite(job)?;
         let pool = track_memory(options, &self.device);
         let record = RecordOptions { pool, run_original: false };
         let text = self.device.code_to_run(&rewrite, options.rewritten);
@@ -131,20 +131,16 @@ impl Profiler<'_> {
     }
 
     /// Inserts the code for markers; on a GPU, in the form that keeps the occupancy if there is one.
-    fn rewrite(&mut self, job: &Job, on_gpu: bool) -> Result<Rewrite> {
+    fn rewrite(&mut self, job: &Job) -> Result<Rewrite> {
         let program = self.options.program(self.filter(job));
-        let write = |program| {
-            prlx_instrument::rewrite(&job.text, &job.module, program, &|path| job.source_text(path))
-        };
-        let rewrite = write(&program).with_context(|| format!("cannot profile {}", job.module))?;
+        let rewrite =
+            prlx_instrument::rewrite(&job.text, &job.module, &program, &|path| job.source_text(path))
+                .with_context(|| format!("cannot profile {}", job.module))?;
         record::require_lines(&self.options.lines, &rewrite.plan.module)?;
         if rewrite.plan.probe_state.tracks.is_none() {
             bail!("{}", no_markers(&rewrite, job, self.options));
         }
-        Ok(match program.with_spans().filter(|_| on_gpu) {
-            Some(spans) => higher_occupancy(rewrite, || write(&spans).ok(), job, &mut self.device),
-            None => rewrite,
-        })
+        Ok(keep_resident(rewrite, &program, job, &mut self.device))
     }
 
     /// Measures the overhead of a kernel's markers. `nanos` is the time of its launch.

@@ -1,7 +1,6 @@
 //! Profiles launch files and programs: records their markers, and measures what the markers cost.
 
 mod calibrate;
-mod kernel_resources;
 mod launch_files;
 mod machine_code;
 mod markers;

@@ -13,6 +13,7 @@ use prlx_trace::launch::Window;
 use prlx_trace::{OutputContents, Printed, Trace};
 
 use super::filters;
+use super::kernel_resources::keep_resident;
 use super::options::RecorderOptions;
 use crate::Monitor;
 use crate::device::{Device, DeviceOptions};
@@ -57,7 +58,8 @@ pub fn instrument(
     let sources = |path: &str| job.source_text(path);
     let warp_size = device.driver().info().warp_size;
     if rewritten || !device.observes() {
-        return prlx_instrument::rewrite_for(warp_size, &job.text, &job.module, program, &sources);
+        let first = prlx_instrument::rewrite_for(warp_size, &job.text, &job.module, program, &sources)?;
+        return Ok(keep_resident(first, program, job, device));
     }
     let (mut module, _) = prlx_isa::ptx::read(&job.text);
     module.warp_lanes = warp_size.lanes() as u32;
@@ -68,14 +70,7 @@ pub fn instrument(
 /// What the recorder of the options watches, in kernels whose CTAs have `warps_per_cta` warps.
 pub fn recorder_program(recorder: &RecorderOptions, warps_per_cta: u64) -> RecordingRequest {
     let filter = recorder.filter(warps_per_cta);
-    RecordingRequest {
-        level: recorder.level,
-        probe: None,
-        markers: None,
-        elide: !recorder.no_elide,
-        filter,
-        window: None,
-    }
+    RecordingRequest { elide: !recorder.no_elide, filter, ..RecordingRequest::new(recorder.level) }
 }
 
 /// The same at level `operands`, in a window around a finding.

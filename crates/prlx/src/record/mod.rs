@@ -4,6 +4,7 @@ mod environment;
 mod file;
 mod filters;
 mod folder;
+pub(crate) mod kernel_resources;
 mod launch_file;
 mod library;
 mod options;

@@ -360,14 +360,7 @@ mod tests {
     use prlx_trace::device::Finals;
 
     fn plan(level: Level) -> Plan {
-        let request = RecordingRequest {
-            level,
-            probe: None,
-            markers: None,
-            elide: true,
-            filter: Default::default(),
-            window: None,
-        };
+        let request = RecordingRequest::new(level);
         let finals = Finals { used: [true, true, true, false], warp_size: WARP };
         Plan {
             request,
