@@ -169,7 +169,8 @@ def overhead(options):
     words = [w for w in options.only.split(",") if w]
     # Probe tools are measured on kernels of PyTorch's too.
     folders = [options.overhead, *([options.overhead.parent / "torch"] if options.probes else [])]
-    launches = sorted(str(l) for folder in folders for l in folder.glob("*.toml") if not words or l.stem in words)
+    launches = sorted(str(l) for folder in folders for l in folder.glob("*.toml")
+                      if ".small" not in l.name and (not words or l.stem in words))
     command = [options.prlx, "cost", *launches, "--device", "cuda", "--json", "--memory", str(options.memory)]
     command += [word for probe in options.probes for word in ("--probe", probe)]
     done = subprocess.run([*command, "--rounds", str(options.rounds)], stdout=subprocess.PIPE, text=True)

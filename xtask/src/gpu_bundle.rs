@@ -69,6 +69,7 @@ pub fn run(args: &[String]) -> Result<()> {
     copy(&root().join("tests/cases/marks"), &bundle.join("marks"), &KINDS)?;
     copy(&root().join("tests/programs/cuda"), &bundle.join("programs"), &SOURCES)?;
     overhead(&root().join("bench/overhead"), &bundle.join("overhead"))?;
+    copy(&root().join("bench/suite"), &bundle.join("suite"), &[&KINDS[..], &["py"]].concat())?;
     copy(&root().join("bench/torch"), &bundle.join("torch"), &KINDS)?;
     copy(&root().join("bench/markers"), &bundle.join("markers"), &KINDS)?;
     fs::create_dir_all(bundle.join("approx"))?;

@@ -24,7 +24,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("emu", &["driver", "plan", "isa", "trace", "lanes"]),
     ("mockcuda", &["emu", "driver", "isa", "trace"]),
     ("preload", &["driver", "instrument", "plan", "probe", "isa", "trace"]),
-    ("analyze", &["trace"]),
+    ("analyze", &["trace", "lanes"]),
     ("timeline", &["trace"]),
     // Comparison of version 1 fills the report of `analyze`; CudaProfiler buffers become timelines.
     ("legacy", &["analyze", "timeline", "trace"]),

@@ -1,12 +1,13 @@
 //! What all warps of a pair of launches share.
 
 use std::collections::BTreeSet;
+use std::sync::OnceLock;
 
 use prlx_trace::{FuncId, Lane, Launch, WarpId};
 
 use crate::align::build_pair::BuildPair;
 use crate::builds::canonical_form::CanonicalForm;
-use crate::decode::{CheckedModule, DecodeLimits};
+use crate::decode::{CheckedModule, DecodeLimits, lockstep};
 
 /// What all warps of a pair of launches share.
 pub(crate) struct Context<'a> {
@@ -22,6 +23,11 @@ pub(crate) struct Context<'a> {
     pub equal_words_suffice: bool,
     /// Both sides' mapping to the canonical form. `None` if their sites are the same.
     pub canonical: Option<&'a [CanonicalForm; 2]>,
+    /// The decode program for all lanes of a warp, made when it is needed; `None` if the sides' kernels have
+    /// different programs, or one that only the decoder of single lanes can run.
+    pub lockstep: OnceLock<Option<lockstep::Program>>,
+    /// Both sides have one decode program.
+    pub same_program: bool,
     pub limits: DecodeLimits,
 }
 
@@ -29,6 +35,14 @@ impl Context<'_> {
     /// Whether the sides' warps have different sizes. Then threads are compared instead of lanes.
     pub fn by_thread(&self) -> bool {
         self.launches[0].warp_size != self.launches[1].warp_size
+    }
+    /// The decode program for all lanes of a warp.
+    pub fn lockstep(&self) -> Option<&lockstep::Program> {
+        let usable = self.same_program
+            && self.canonical.is_none()
+            && self.launches[0].kernel == self.launches[1].kernel;
+        let program = || lockstep::Program::of(self.sides.programs[0], self.launches[0].kernel);
+        self.lockstep.get_or_init(|| usable.then(program).flatten()).as_ref()
     }
     /// B's warp and lane of the thread that is this lane in A.
     pub fn partner(&self, warp: WarpId, lane: Lane) -> (WarpId, Lane) {

@@ -8,7 +8,7 @@ use prlx_trace::{Lane, WarpStream};
 use crate::align::canonical_path::{self, CanonicalPath};
 use crate::align::execution_tree::LaneTree;
 use crate::builds::canonical_form::CanonicalForm;
-use crate::decode::{Decoder, complete_events};
+use crate::decode::{DecodeLimits, Decoder, complete_events};
 use crate::error::Error;
 
 use super::context::Context;
@@ -48,9 +48,14 @@ pub(super) fn canonical_path_of(
     Ok(out)
 }
 
-pub(super) fn path_trees(cx: &Context<'_>, at: [LaneStream<'_>; 2]) -> Result<[LaneTree; 2], Error> {
+pub(super) fn path_trees(
+    cx: &Context<'_>,
+    at: [LaneStream<'_>; 2],
+    limits: DecodeLimits,
+) -> Result<[LaneTree; 2], Error> {
     let tree = |side: usize| {
-        let d = decoder(cx, side, at[side].0, at[side].1)?;
+        let (warp, lane) = at[side];
+        let d = Decoder::new(cx.sides.programs[side], cx.launches[side], warp, lane, limits)?;
         LaneTree::build(d, cx.sides.names[side], cx.launches[side].kernel, false)
     };
     Ok([tree(0)?, tree(1)?])
@@ -89,7 +94,7 @@ pub(crate) fn lane_trees(cx: &Context<'_>, at: [LaneStream<'_>; 2]) -> Result<Op
         return Ok(Some([one(0)?, one(1)?]));
     }
     match (&x.lanes, &y.lanes) {
-        (Lanes::Path { .. }, Lanes::Path { .. }) => path_trees(cx, at).map(Some),
+        (Lanes::Path { .. }, Lanes::Path { .. }) => path_trees(cx, at, cx.limits).map(Some),
         (Lanes::Events(_), Lanes::Events(_)) => {
             let whole = complete_streams(cx, [x, y]);
             Ok(Some([event_tree(cx, 0, &whole[0], own)?, event_tree(cx, 1, &whole[1], other)?]))

@@ -5,6 +5,7 @@
 //! Each is computed once in a comparison, however many launches there are.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::OnceLock;
 
 use prlx_trace::kernel::{Arg, Level, Module, Step};
 use prlx_trace::{FuncId, Launch, SiteId, Trace};
@@ -149,6 +150,8 @@ impl<'a> ModuleCache<'a> {
             equal_words_suffice: pairing.same
                 && places_agree(la, lb)
                 && params_agree(modules, launches, reach),
+            lockstep: OnceLock::new(),
+            same_program: pairing.same,
             limits: limits.shared_by(la.warps().max(lb.warps())),
         }
     }
@@ -193,6 +196,8 @@ impl<'a> ModuleCache<'a> {
             reach: view.reach.each_ref(),
             canonical: Some(canonical),
             equal_words_suffice: false,
+            lockstep: OnceLock::new(),
+            same_program: false,
             ..*plain
         })
     }

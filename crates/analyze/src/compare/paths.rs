@@ -3,7 +3,8 @@
 use prlx_trace::{Lane, LaneMask, SiteId, WarpStream};
 
 use crate::align::divergence;
-use crate::decode::{DecodeOutcome, Decoder, PathItem, lane_words};
+use crate::decode::lockstep::Lockstep;
+use crate::decode::{self, DecodeLimits, DecodeOutcome, Decoder, PathItem, lane_words};
 use crate::error::Error;
 
 use super::canonical_lanes::compare_canonical;
@@ -13,11 +14,8 @@ use super::warp_diff::{LaneOutcome, WarpDiff, add_counts};
 
 pub(super) fn paths(cx: &Context<'_>, a: &WarpStream, b: &WarpStream, lanes: LaneMask, out: &mut WarpDiff) {
     let complete = a.dropped == 0 && b.dropped == 0;
+    let mut remaining = LaneMask(0);
     for lane in lanes.lanes() {
-        if out.gave_up {
-            out.count(LaneOutcome::Failed);
-            continue;
-        }
         let words = |w| lane_words(w, lane);
         if cx.equal_words_suffice
             && complete
@@ -26,15 +24,53 @@ pub(super) fn paths(cx: &Context<'_>, a: &WarpStream, b: &WarpStream, lanes: Lan
             && x == y
         {
             out.count(LaneOutcome::SameWords);
+        } else {
+            remaining.0 |= 1 << lane.0;
+        }
+    }
+    let together = lockstep(cx, a, b, remaining);
+    for sum in &mut out.visits {
+        add_counts(sum, together.visits);
+    }
+    // The lanes that differ share what their warp may take.
+    let share = cx.limits.warp_steps / u64::from(together.differ.count()).max(1);
+    let of_differing = DecodeLimits { steps: cx.limits.steps.max(share), ..cx.limits };
+    for lane in remaining.lanes() {
+        if together.equal.has(lane) {
+            out.count(LaneOutcome::Compared);
             continue;
         }
-        match lane_paths(cx, a, b, lane, out) {
+        if out.gave_up {
+            out.count(LaneOutcome::Failed);
+            continue;
+        }
+        let done = match () {
+            () if together.unfinished.has(lane) => {
+                let what = "the warp takes more steps than the limit allows";
+                Err(Error { limit: true, ..Error::new(a.warp.to_string(), what) })
+            }
+            () if together.differ.has(lane) => lane_trees(cx, a, b, lane, of_differing, out),
+            () => lane_paths(cx, a, b, lane, out),
+        };
+        match done {
             Ok(outcome) => out.count(outcome),
             Err(e) => out.fail(&e),
         }
     }
 }
 
+/// Compares all lanes at once that run and end on both sides, if the kernel allows it.
+fn lockstep(cx: &Context<'_>, a: &WarpStream, b: &WarpStream, lanes: LaneMask) -> Lockstep {
+    let on_both = cx.launches[0].lanes(a.warp).0 & cx.launches[1].lanes(b.warp).0;
+    let unfinished = cx.launches[0].unfinished(a.warp).0 | cx.launches[1].unfinished(b.warp).0;
+    let lanes = LaneMask(lanes.0 & on_both & !unfinished);
+    match cx.lockstep().filter(|_| lanes.0 != 0) {
+        Some(program) => decode::lockstep::compare(program, cx.launches, [a, b], lanes, cx.limits),
+        None => Lockstep::default(),
+    }
+}
+
+/// Compares one lane.
 fn lane_paths(
     cx: &Context<'_>,
     a: &WarpStream,
@@ -46,14 +82,26 @@ fn lane_paths(
         return compare_canonical(cx, sides, [(a, lane), (b, lane)], out);
     }
     let (mut x, mut y) = (decoder(cx, 0, a, lane)?.flat(), decoder(cx, 1, b, lane)?.flat());
-    if !lockstep(cx, &mut x, &mut y)? {
-        for (sum, d) in out.visits.iter_mut().zip([&x, &y]) {
-            add_counts(sum, d.counts());
-        }
-        let complete = x.outcome() == DecodeOutcome::Ended && y.outcome() == DecodeOutcome::Ended;
-        return Ok(if complete { LaneOutcome::Compared } else { LaneOutcome::Truncated });
+    if first_difference(cx, &mut x, &mut y)? {
+        return lane_trees(cx, a, b, lane, cx.limits, out);
     }
-    let [ta, tb] = path_trees(cx, [(a, lane), (b, lane)])?;
+    for (sum, d) in out.visits.iter_mut().zip([&x, &y]) {
+        add_counts(sum, d.counts());
+    }
+    let complete = x.outcome() == DecodeOutcome::Ended && y.outcome() == DecodeOutcome::Ended;
+    Ok(if complete { LaneOutcome::Compared } else { LaneOutcome::Truncated })
+}
+
+/// Compares the trees of a lane, whose paths are not equal.
+fn lane_trees(
+    cx: &Context<'_>,
+    a: &WarpStream,
+    b: &WarpStream,
+    lane: Lane,
+    limits: DecodeLimits,
+    out: &mut WarpDiff,
+) -> Result<LaneOutcome, Error> {
+    let [ta, tb] = path_trees(cx, [(a, lane), (b, lane)], limits)?;
     for (sum, t) in out.visits.iter_mut().zip([&ta, &tb]) {
         add_counts(sum, t.counts);
     }
@@ -72,7 +120,7 @@ fn next_visit(d: &mut Decoder<'_>) -> Result<Option<(SiteId, u64)>, Error> {
 }
 
 /// Walks both sides to the first difference, keeping nothing. Returns whether there is one.
-fn lockstep(cx: &Context<'_>, a: &mut Decoder<'_>, b: &mut Decoder<'_>) -> Result<bool, Error> {
+fn first_difference(cx: &Context<'_>, a: &mut Decoder<'_>, b: &mut Decoder<'_>) -> Result<bool, Error> {
     loop {
         let (x, y) = (next_visit(a)?, next_visit(b)?);
         match (x, y) {

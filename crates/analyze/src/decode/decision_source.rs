@@ -29,6 +29,10 @@ impl BitReader<'_> {
         self.remaining -= 1;
         Some(u64::from(self.word >> self.remaining & 1))
     }
+    /// Takes the next recorded value, of `bits` bits. `None` if fewer are left.
+    pub fn value(&mut self, bits: u8) -> Option<u64> {
+        value_parts(bits).try_fold(0, |value, (_, n)| Some(value << n | self.take(n.into())?))
+    }
     pub fn any_remaining(&mut self) -> bool {
         self.remaining > 0 || self.words.any(|w| w & COUNT_WORD == 0 && *w > 1)
     }
@@ -72,11 +76,6 @@ pub(super) enum DecisionSource<'a> {
 }
 
 impl DecisionSource<'_> {
-    /// Takes the next recorded value, of `bits` bits. `None` if fewer are left, or at a level without values.
-    pub fn value(&mut self, bits: u8) -> Option<u64> {
-        let DecisionSource::Words(reader, _) = self else { return None };
-        value_parts(bits).try_fold(0, |value, (_, n)| Some(value << n | reader.take(n.into())?))
-    }
     /// How many words or events were recorded.
     pub fn words(&self) -> u64 {
         match self {

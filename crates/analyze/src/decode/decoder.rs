@@ -401,7 +401,11 @@ impl<'a> Decoder<'a> {
                 if !self.holds(base, *guard) {
                     return Ok(None);
                 }
-                match self.source.value(*bits) {
+                let value = match &mut self.source {
+                    DecisionSource::Words(words, _) => words.value(*bits),
+                    DecisionSource::Events(_) => None,
+                };
+                match value {
                     Some(value) => self.slots[base + to.index()] = value,
                     None => self.outcome = DecodeOutcome::Truncated,
                 }

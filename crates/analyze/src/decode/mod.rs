@@ -8,6 +8,7 @@ mod decision_source;
 mod decoder;
 mod lane_stream;
 mod lane_visits;
+pub(crate) mod lockstep;
 mod path_item;
 mod special_registers;
 

@@ -5,6 +5,9 @@ use prlx_trace::{BlockId, FuncId, LaneMask, LoopId, SiteId};
 /// The largest number of entries of one lane.
 pub(crate) const MAX_ENTRIES: usize = 1 << 25;
 
+/// Steps of all warps of a launch whose lanes are decoded together.
+const WARP_STEPS: u64 = 1 << 30;
+
 /// One step of a lane's path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PathItem {
@@ -64,6 +67,8 @@ pub struct DecodeLimits {
     pub steps: u64,
     /// How many more are allowed for each word or event that was recorded.
     pub steps_per_word: u64,
+    /// The largest number of steps of a warp whose lanes are decoded together, and of its lanes that differ.
+    pub warp_steps: u64,
     /// The largest number of open calls.
     pub depth: usize,
     /// The largest number of decoder registers in all open calls.
@@ -72,7 +77,13 @@ pub struct DecodeLimits {
 
 impl Default for DecodeLimits {
     fn default() -> Self {
-        DecodeLimits { steps: 1 << 25, steps_per_word: 1 << 12, depth: 1 << 10, slots: 1 << 22 }
+        DecodeLimits {
+            steps: 1 << 25,
+            steps_per_word: 1 << 12,
+            warp_steps: WARP_STEPS,
+            depth: 1 << 10,
+            slots: 1 << 22,
+        }
     }
 }
 
@@ -80,8 +91,9 @@ impl DecodeLimits {
     /// The limits of a lane if a launch of so many warps is decoded. All warps together then take bounded
     /// work, and what a warp may take does not depend on the others.
     pub(crate) fn shared_by(self, warps: u64) -> DecodeLimits {
-        let share = ((1 << 27) / warps.max(1)).max(1 << 18);
-        DecodeLimits { steps: self.steps.min(share), ..self }
+        let share = |all: u64| (all / warps.max(1)).max(1 << 18);
+        let warp_steps = self.warp_steps.min(share(WARP_STEPS));
+        DecodeLimits { steps: self.steps.min(share(1 << 27)), warp_steps, ..self }
     }
 }
 

@@ -33,7 +33,7 @@ use crate::function::spin_loops;
 
 /// What a decoder gets from a recording, apart from what it computes.
 pub(crate) struct Given<'a> {
-    /// The function.
+    /// The function, with its decisions and data flow.
     pub body: &'a Body<'a>,
     /// By decision: whether it is wanted, so that its value is known, however it comes.
     pub kept: &'a [bool],

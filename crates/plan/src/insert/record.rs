@@ -326,8 +326,8 @@ impl Recorder<'_, '_> {
     }
 }
 
-/// Loads whose values level `fingerprint` hashes. A loop that waits loads as often as timing has it, so what it
-/// loads is left out.
+/// Loads whose values level `fingerprint` hashes. A loop that waits loads as often as timing has it, so what
+/// it loads is left out.
 pub(crate) fn hashed_loads(body: &Body<'_>, points: &[Point], taken: &[bool]) -> BTreeSet<InstId> {
     let (windows, waits) = (WgmmaHazards::of(body), spin_loops::spin_loops(body));
     let waiting =

@@ -21,8 +21,8 @@ pub(crate) fn resources(device: &mut Device, job: &Job, rewrite: Option<&Rewrite
     needs
 }
 
-/// Chooses on a GPU between `first`, which is the job's module rewritten for `program`, and the form of it that
-/// needs fewer registers: the latter if more threads are resident with it.
+/// Chooses on a GPU between `first`, which is the job's module rewritten for `program`, and the form of it
+/// that needs fewer registers: the latter if more threads are resident with it.
 pub(crate) fn keep_resident(
     first: Rewrite,
     program: &RecordingRequest,

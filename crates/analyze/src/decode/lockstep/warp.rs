@@ -1,0 +1,462 @@
+//! One warp on both sides in step.
+
+use std::collections::BTreeMap;
+
+use prlx_lanes::{LANES, Planes, V64};
+use prlx_trace::kernel::Alu;
+use prlx_trace::{Lane, LaneMask, Launch, WarpStream};
+
+use super::super::alu;
+use super::super::decision_source::{BitReader, TripCountReader};
+use super::super::lane_stream::lane_words;
+use super::super::path_item::{DecodeLimits, VisitCounts};
+use super::super::special_registers::SpecialRegisters;
+use super::program::{BlockEnd, Decision, Edge, Input, LogicOperand, Op, Operand, Predicate, Program};
+
+/// What was found about the lanes of a warp. Other lanes are left to the decoder of single lanes.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub(crate) struct Lockstep {
+    /// Lanes whose paths are equal.
+    pub equal: LaneMask,
+    /// Lanes whose sides made a decision differently.
+    pub differ: LaneMask,
+    /// Lanes that were not followed to their end, since the warp took more steps than the limit allows.
+    pub unfinished: LaneMask,
+    /// The visits of the equal lanes, which are those of each side.
+    pub visits: VisitCounts,
+}
+
+/// Compares the paths of `lanes` in two recordings of level `path`.
+pub(crate) fn compare(
+    program: &Program,
+    launches: [&Launch; 2],
+    warps: [&WarpStream; 2],
+    lanes: LaneMask,
+    limits: DecodeLimits,
+) -> Lockstep {
+    let mut out = Lockstep::default();
+    for first in [0, LANES as u8] {
+        let half = (lanes.0 >> first) as u32;
+        let Some(mut pair) =
+            (half != 0).then(|| Pair::new(program, launches, warps, first, half, limits)).flatten()
+        else {
+            continue;
+        };
+        pair.run();
+        out.equal.0 |= u64::from(pair.equal) << first;
+        out.differ.0 |= u64::from(pair.differ) << first;
+        out.unfinished.0 |= u64::from(pair.unfinished) << first;
+        for l in lanes_of(pair.equal) {
+            out.visits.recorded += pair.counts[l].recorded;
+            out.visits.computed += pair.counts[l].computed;
+        }
+    }
+    out
+}
+
+fn lanes_of(mut mask: u32) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let lane = mask.trailing_zeros() as usize;
+        mask &= mask.wrapping_sub(1);
+        (lane < LANES).then_some(lane)
+    })
+}
+
+/// One side's state of 32 lanes.
+struct Side<'a> {
+    planes: Planes,
+    bits: Vec<BitReader<'a>>,
+    trips: Vec<TripCountReader<'a>>,
+    /// By loop and lane: how many more times its decision says to stay.
+    stays: Vec<[u64; LANES]>,
+}
+
+impl<'a> Side<'a> {
+    fn new(
+        program: &Program,
+        launch: &'a Launch,
+        warp: &'a WarpStream,
+        first: u8,
+        lanes: u32,
+    ) -> Option<Side<'a>> {
+        let zero = V64([0; LANES]);
+        let mut planes = Planes {
+            w64: vec![zero; program.values],
+            pred: vec![0; program.predicates],
+            ..Planes::default()
+        };
+        let specials: Vec<SpecialRegisters> =
+            (0..LANES as u8).map(|l| SpecialRegisters::new(launch, warp.warp, Lane(first + l))).collect();
+        let inputs =
+            program.inputs.iter().zip(planes.w64.iter_mut().skip(program.values - program.inputs.len()));
+        for (input, plane) in inputs {
+            *plane = match input {
+                Input::Const(c) => V64([*c; LANES]),
+                Input::Special(s) => V64(std::array::from_fn(|l| specials[l].0[*s as usize])),
+                Input::Param { offset, size } => {
+                    let (from, mut bytes) = (*offset as usize, [0; 8]);
+                    let part = launch.params.get(from..from.checked_add(usize::from(*size))?)?;
+                    bytes.get_mut(..part.len())?.copy_from_slice(part);
+                    V64([u64::from_le_bytes(bytes); LANES])
+                }
+            };
+        }
+        let words = |l: u8| match lanes >> l & 1 {
+            0 => Some(&[][..]),
+            _ => lane_words(warp, Lane(first + l)).ok()?,
+        };
+        let words = (0..LANES as u8).map(words).collect::<Option<Vec<&[u32]>>>()?;
+        Some(Side {
+            planes,
+            bits: words.iter().map(|w| BitReader { words: w.iter(), word: 0, remaining: 0 }).collect(),
+            trips: words.iter().map(|w| TripCountReader(w.iter())).collect(),
+            stays: vec![[0; LANES]; program.loops],
+        })
+    }
+
+    /// The lanes of `mask` for which a guard holds.
+    fn holds(&self, guard: Option<Predicate>, mask: u32) -> u32 {
+        guard.map_or(mask, |g| mask & (self.planes.pred[usize::from(g.slot)] ^ negated(g.negate)))
+    }
+
+    fn get(&self, operand: Operand, lane: usize) -> u64 {
+        match operand {
+            Operand::Value(v) => self.planes.w64[usize::from(v)].0[lane],
+            Operand::Predicate(p) => u64::from(self.planes.pred[usize::from(p)] >> lane & 1),
+        }
+    }
+
+    fn set(&mut self, to: Operand, lane: usize, value: u64) {
+        match to {
+            Operand::Value(v) => self.planes.w64[usize::from(v)].0[lane] = value,
+            Operand::Predicate(p) => self.planes.put_pred(p, 1 << lane, (value as u32 & 1) << lane),
+        }
+    }
+
+    /// Runs an operation that no decision and no recording takes part in.
+    fn operation(&mut self, op: &Op, mask: u32) {
+        match op {
+            Op::Lanes { f, args, guard } => {
+                let mask = self.holds(*guard, mask);
+                f(&mut self.planes, args, mask);
+            }
+            Op::Value { op, ty, to, from, guard } => {
+                for l in lanes_of(self.holds(*guard, mask)) {
+                    let value = self.evaluate(*op, *ty, from, l);
+                    self.set(Operand::Value(*to), l, value);
+                }
+            }
+            Op::Predicate { op, ty, to, from, guard } => {
+                for l in lanes_of(self.holds(*guard, mask)) {
+                    let value = self.evaluate(*op, *ty, from, l);
+                    self.set(Operand::Predicate(*to), l, value);
+                }
+            }
+            Op::Logic { op, to, from, guard } => {
+                let mask = self.holds(*guard, mask);
+                let [a, b] = from.map(|o| match o {
+                    LogicOperand::Predicate(p) => self.planes.pred[usize::from(p)],
+                    LogicOperand::All(value) => negated(value),
+                });
+                let value = match op {
+                    Alu::And => a & b,
+                    Alu::Or => a | b,
+                    Alu::Xor | Alu::Ne => a ^ b,
+                    Alu::Eq => !(a ^ b),
+                    Alu::Not => !a,
+                    _ => a,
+                };
+                self.planes.put_pred(*to, mask, value);
+            }
+            Op::Decide { .. } | Op::Read { .. } => {}
+        }
+    }
+
+    fn evaluate(&self, op: Alu, ty: prlx_trace::kernel::Scalar, from: &[Operand], lane: usize) -> u64 {
+        let mut args = [0; 4];
+        for (value, operand) in args.iter_mut().zip(from) {
+            *value = self.get(*operand, lane);
+        }
+        alu::eval(op, ty, &args[..from.len().min(4)]).unwrap_or_default()
+    }
+
+    /// Takes a count of a loop that a lane enters. `false` if the recording has none.
+    fn count(&mut self, l: usize, lane: usize, small: u8) -> bool {
+        let count = match self.bits[lane].take(small.into()) {
+            Some(n) if n == (1 << small) - 1 => self.trips[lane].take().ok().flatten(),
+            n => n,
+        };
+        self.stays[l][lane] = count.unwrap_or_default();
+        count.is_some()
+    }
+
+    /// Takes what is recorded of a decision into its slot. `false` if the recording ends before.
+    fn take(&mut self, slot: Operand, source: Decision, lane: usize) -> bool {
+        let value = match source {
+            Decision::Computed => return true,
+            Decision::Bits(n) => self.bits[lane].take(n.into()),
+            Decision::Trips { of, stay } => {
+                let left = &mut self.stays[of][lane];
+                let on = *left > 0;
+                *left = left.saturating_sub(1);
+                Some(u64::from(on == stay))
+            }
+        };
+        value.map(|v| self.set(slot, lane, v)).is_some()
+    }
+
+    fn exhausted(&mut self, lane: usize) -> bool {
+        !self.bits[lane].any_remaining() && self.trips[lane].word().is_none()
+    }
+}
+
+fn negated(negate: bool) -> u32 {
+    0u32.wrapping_sub(u32::from(negate))
+}
+
+/// Lanes that are at the same block.
+#[derive(Clone, Copy, Debug)]
+struct Group {
+    mask: u32,
+    /// Visits of each of its lanes since it is a group.
+    since: VisitCounts,
+}
+
+struct Pair<'a> {
+    program: &'a Program,
+    sides: [Side<'a>; 2],
+    /// Groups by the block that they run next.
+    waiting: BTreeMap<usize, Group>,
+    counts: Vec<VisitCounts>,
+    /// Steps that are left for the warp.
+    steps: u64,
+    equal: u32,
+    differ: u32,
+    /// Lanes that were running when the steps ran out.
+    unfinished: u32,
+}
+
+impl<'a> Pair<'a> {
+    fn new(
+        program: &'a Program,
+        launches: [&'a Launch; 2],
+        warps: [&'a WarpStream; 2],
+        first: u8,
+        lanes: u32,
+        limits: DecodeLimits,
+    ) -> Option<Pair<'a>> {
+        let side = |i: usize| Side::new(program, launches[i], warps[i], first, lanes);
+        let sides = [side(0)?, side(1)?];
+        let words = |s: &Side<'_>| s.bits.iter().map(|b| b.words.len() as u64).max().unwrap_or(0);
+        let most = sides.iter().map(words).min().unwrap_or(0);
+        let mut pair = Pair {
+            program,
+            sides,
+            waiting: BTreeMap::new(),
+            counts: vec![VisitCounts::default(); LANES],
+            steps: limits.warp_steps.saturating_add(limits.steps_per_word.saturating_mul(most)),
+            equal: 0,
+            differ: 0,
+            unfinished: 0,
+        };
+        let group = Group { mask: lanes, since: VisitCounts::default() };
+        if let Some(group) = pair.enter(&program.start, group) {
+            pair.waiting.insert(program.start.to, group);
+        }
+        Some(pair)
+    }
+
+    fn run(&mut self) {
+        let program = self.program;
+        while let Some((mut at, mut group)) = self.waiting.pop_first() {
+            loop {
+                let block = &program.blocks[at];
+                let Some(left) = self.steps.checked_sub(block.steps) else {
+                    self.unfinished = self.waiting.values().fold(group.mask, |all, g| all | g.mask);
+                    return;
+                };
+                self.steps = left;
+                for op in &block.ops {
+                    self.op(op, &mut group);
+                }
+                let next = self.end(&block.end, group);
+                // Most groups go on alone.
+                match next {
+                    Some((to, alone))
+                        if self.waiting.first_key_value().is_none_or(|(first, _)| to < *first) =>
+                    {
+                        (at, group) = (to, alone);
+                    }
+                    Some((to, other)) => {
+                        self.arrive(to, other);
+                        break;
+                    }
+                    None => break,
+                }
+            }
+        }
+    }
+
+    fn op(&mut self, op: &Op, group: &mut Group) {
+        match op {
+            Op::Decide { slot, source, guard } => {
+                let mask = self.agreed(*guard, group);
+                if mask == 0 {
+                    return;
+                }
+                if *source != Decision::Computed {
+                    for l in lanes_of(mask) {
+                        let [a, b] = &mut self.sides;
+                        let taken = [a.take(*slot, *source, l), b.take(*slot, *source, l)];
+                        if taken != [true; 2] {
+                            group.mask &= !(1 << l);
+                        }
+                    }
+                }
+                let mask = mask & group.mask;
+                let other = mask & self.disagree(*slot, mask);
+                self.differ |= other;
+                group.mask &= !other;
+                let computed = *source == Decision::Computed;
+                let one = VisitCounts { recorded: (!computed).into(), computed: computed.into(), other: 0 };
+                if guard.is_none() {
+                    add(&mut group.since, one);
+                } else {
+                    lanes_of(mask & !other).for_each(|l| add(&mut self.counts[l], one));
+                }
+            }
+            Op::Read { to, bits, guard } => {
+                for l in lanes_of(self.agreed(*guard, group)) {
+                    for side in 0..2 {
+                        match self.sides[side].bits[l].value(*bits) {
+                            Some(value) => self.sides[side].set(*to, l, value),
+                            None => group.mask &= !(1 << l),
+                        }
+                    }
+                }
+            }
+            op => self.sides.iter_mut().for_each(|side| side.operation(op, group.mask)),
+        }
+    }
+
+    /// The lanes for which a guard holds. Lanes whose sides disagree leave.
+    fn agreed(&self, guard: Option<Predicate>, group: &mut Group) -> u32 {
+        let [a, b] = [0, 1].map(|i| self.sides[i].holds(guard, group.mask));
+        group.mask &= !(a ^ b);
+        a & group.mask
+    }
+
+    /// Lanes of `mask` in which a slot differs between the sides.
+    fn disagree(&self, slot: Operand, mask: u32) -> u32 {
+        match slot {
+            Operand::Predicate(p) => {
+                let [a, b] = [0, 1].map(|i| self.sides[i].planes.pred[usize::from(p)]);
+                a ^ b
+            }
+            value => {
+                let differs = |l: &usize| self.sides[0].get(value, *l) != self.sides[1].get(value, *l);
+                lanes_of(mask).filter(differs).fold(0, |all, l| all | 1 << l)
+            }
+        }
+    }
+
+    /// Follows the end of a block. Returns the only group that goes on, and where, if there is only one.
+    fn end(&mut self, end: &BlockEnd, mut group: Group) -> Option<(usize, Group)> {
+        match end {
+            BlockEnd::Jump(to) => Some((to.to, self.enter(to, group)?)),
+            BlockEnd::Branch { guard, taken, other } => {
+                let mask = self.agreed(Some(*guard), &mut group);
+                self.split(group, [(mask, taken), (group.mask & !mask, other)].into_iter())
+            }
+            BlockEnd::Switch { index, targets } => {
+                let differ = self.disagree(Operand::Value(*index), group.mask);
+                group.mask &= !differ;
+                let mut to: BTreeMap<u64, u32> = BTreeMap::new();
+                for l in lanes_of(group.mask) {
+                    let index = self.sides[0].get(Operand::Value(*index), l) & 0xffff_ffff;
+                    *to.entry(index).or_default() |= 1 << l;
+                }
+                let mut parts = Vec::new();
+                for (index, mask) in to {
+                    match usize::try_from(index).ok().and_then(|i| targets.get(i)) {
+                        Some(edge) => parts.push((mask, edge)),
+                        None => self.finish(Group { mask, ..group }),
+                    }
+                }
+                self.split(group, parts.into_iter())
+            }
+            BlockEnd::Leave => {
+                self.finish(group);
+                None
+            }
+        }
+    }
+
+    /// Sends the parts of a group on their ways.
+    fn split<'e>(
+        &mut self,
+        group: Group,
+        parts: impl Iterator<Item = (u32, &'e Edge)>,
+    ) -> Option<(usize, Group)> {
+        let mut only = None;
+        let mut parts = parts.filter(|(mask, _)| *mask != 0).peekable();
+        while let Some((mask, edge)) = parts.next() {
+            let whole = mask == group.mask;
+            if !whole {
+                lanes_of(mask).for_each(|l| add(&mut self.counts[l], group.since));
+            }
+            let since = if whole { group.since } else { VisitCounts::default() };
+            let Some(part) = self.enter(edge, Group { mask, since }) else { continue };
+            match parts.peek() {
+                None if only.is_none() => only = Some((edge.to, part)),
+                _ => self.arrive(edge.to, part),
+            }
+        }
+        // Of several parts, the one that comes first goes on.
+        only
+    }
+
+    /// Enters the loops on a way. `None` if no lane is left.
+    fn enter(&mut self, edge: &Edge, mut group: Group) -> Option<Group> {
+        for &(l, small) in &edge.enters {
+            for lane in lanes_of(group.mask) {
+                let [a, b] = &mut self.sides;
+                if [a.count(l, lane, small), b.count(l, lane, small)] != [true; 2] {
+                    group.mask &= !(1 << lane);
+                }
+            }
+        }
+        (group.mask != 0).then_some(group)
+    }
+
+    /// Puts a group to those that wait, together with one that waits for the same block.
+    fn arrive(&mut self, at: usize, group: Group) {
+        let counts = &mut self.counts;
+        self.waiting
+            .entry(at)
+            .and_modify(|other| {
+                for group in [*other, group] {
+                    lanes_of(group.mask).for_each(|l| add(&mut counts[l], group.since));
+                }
+                *other = Group { mask: other.mask | group.mask, since: VisitCounts::default() };
+            })
+            .or_insert(group);
+    }
+
+    /// Ends lanes. Their recordings must end as well.
+    fn finish(&mut self, group: Group) {
+        for l in lanes_of(group.mask) {
+            add(&mut self.counts[l], group.since);
+            let [a, b] = &mut self.sides;
+            if a.exhausted(l) && b.exhausted(l) {
+                self.equal |= 1 << l;
+            }
+        }
+    }
+}
+
+fn add(sum: &mut VisitCounts, more: VisitCounts) {
+    sum.recorded += more.recorded;
+    sum.computed += more.computed;
+    sum.other += more.other;
+}
