@@ -86,7 +86,7 @@ pub const COUNT_MORE: u32 = 1 << 30;
 /// top bits of both halves then do not cancel.
 pub const TURN: u32 = 11;
 /// Version of the hash of values. It changes whenever equal values get other hashes.
-pub const HASHING: u8 = 3;
+pub const HASHING: u8 = 4;
 
 /// The layout of the hashes that a warp writes at its end at level `print`. First come the used hashes, four
 /// bytes each, padded to eight or 16 bytes. Then comes one signature byte for each lane

@@ -10,7 +10,7 @@
 use std::collections::HashMap;
 
 use prlx_trace::launch::{Event, Lanes};
-use prlx_trace::{Lane, SiteId, WarpStream};
+use prlx_trace::{Lane, LaneMask, SiteId, WarpStream};
 
 use crate::builds::CommonIds;
 
@@ -34,11 +34,12 @@ pub(crate) struct JoinedDigests {
 }
 
 impl JoinedDigests {
-    /// Joins the events of both sides' complete streams. `decides`: whether a site is a decision, whose
-    /// events have no digest.
+    /// Joins the events of both sides' complete streams by the visits of `lanes`; every event that counts has
+    /// one of them. `decides`: whether a site is a decision, whose events have no digest.
     pub fn new(
         streams: [&WarpStream; 2],
         names: [&CommonIds; 2],
+        lanes: LaneMask,
         decides: &dyn Fn(usize, SiteId) -> bool,
     ) -> JoinedDigests {
         let mut parents: Vec<usize> = Vec::new();
@@ -51,7 +52,7 @@ impl JoinedDigests {
                 let number = parents.len();
                 parents.push(number);
                 events.push((side, *value));
-                for lane in mask.lanes() {
+                for lane in LaneMask(mask.0 & lanes.0).lanes() {
                     let nth = seen.entry((*site, lane)).or_default();
                     let visit = (names[side].site(*site), *nth, lane.0);
                     *nth += 1;
@@ -96,7 +97,7 @@ fn root(parents: &mut [usize], mut at: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use prlx_trace::{LaneMask, WarpId};
+    use prlx_trace::WarpId;
 
     use super::*;
 
@@ -113,7 +114,7 @@ mod tests {
 
     fn joined(a: &[(u32, u64, u64)], b: &[(u32, u64, u64)]) -> JoinedDigests {
         let names = CommonIds { sites: vec![0, 1], ..CommonIds::default() };
-        JoinedDigests::new([&stream(a), &stream(b)], [&names, &names], &|_, _| false)
+        JoinedDigests::new([&stream(a), &stream(b)], [&names, &names], LaneMask(u64::MAX), &|_, _| false)
     }
 
     #[test]

@@ -1,9 +1,11 @@
 //! Compares two warps recorded at level `events`: decisions, memory digests, and lane masks.
 
-use prlx_trace::launch::Event;
-use prlx_trace::{LaneMask, WarpStream};
+use std::collections::BTreeMap;
 
-use crate::align::difference::LaneFinding;
+use prlx_trace::launch::{Event, Lanes};
+use prlx_trace::{LaneMask, SiteId, WarpStream};
+
+use crate::align::difference::{FindingKey, LaneFinding};
 use crate::align::digests::JoinedDigests;
 use crate::align::divergence;
 use crate::decode::is_decision;
@@ -45,48 +47,77 @@ pub(super) fn events(
     }
     let whole = complete_streams(cx, warps);
     let decides = |side: usize, site| is_decision(cx.sides.programs[side].module, site);
-    let digests = JoinedDigests::new([&whole[0], &whole[1]], cx.sides.names, &decides);
+    let classes = classes(cx, lanes, [&whole[0], &whole[1]], &decides);
+    let first = |class: &LaneMask| class.lanes().next();
+    let represented = LaneMask(classes.iter().filter_map(first).fold(0, |all, lane| all | 1 << lane.0));
+    let digests = JoinedDigests::new([&whole[0], &whole[1]], cx.sides.names, represented, &decides);
     // First find the lanes that diverge, then compare masks without them.
     let mut diverged = LaneMask(0);
     let mut trees = Vec::new();
-    for lane in lanes.lanes() {
+    for class in classes {
+        let Some(lane) = first(&class) else { continue };
+        let size = u64::from(class.count());
         if out.gave_up {
-            out.count(LaneOutcome::Failed);
+            out.outcomes[LaneOutcome::Failed as usize] += size;
             continue;
         }
         let tree = |side: usize| event_tree(cx, side, &whole[side], lane);
         let (ta, tb) = match (tree(0), tree(1)) {
             (Ok(a), Ok(b)) => (a, b),
             (Err(e), _) | (_, Err(e)) => {
-                out.fail(&e);
+                class.lanes().for_each(|_| out.fail(&e));
                 continue;
             }
         };
-        for (sum, t) in out.visits.iter_mut().zip([&ta, &tb]) {
-            add_counts(sum, t.counts);
-        }
         let diff = divergence::compare_event_lanes(&cx.sides, &ta, &tb, (&digests, lane));
         if !diff.found.is_empty() {
-            diverged.insert(lane);
+            diverged.0 |= class.0;
         }
-        out.count(if diff.cut { LaneOutcome::Truncated } else { LaneOutcome::Compared });
-        out.add(lane, diff.found);
-        trees.push((lane, ta, tb));
+        let outcome = if diff.cut { LaneOutcome::Truncated } else { LaneOutcome::Compared };
+        for lane in class.lanes() {
+            for (sum, t) in out.visits.iter_mut().zip([&ta, &tb]) {
+                add_counts(sum, t.counts);
+            }
+            out.count(outcome);
+            out.add(lane, diff.found.clone());
+        }
+        trees.push((class, ta, tb));
     }
-    for (lane, a, b) in &trees {
+    for (class, a, b) in &trees {
         let diff = divergence::compare_lanes(&cx.sides, a, b, Some(diverged));
         let masks = diff.found.into_iter().filter(|(k, _)| k.0 == FindingKind::ActiveMask);
-        let first = |f: &mut LaneFinding| f.root &= !diverged.has(*lane);
-        out.add(
-            *lane,
-            masks
-                .map(|(k, mut f)| {
-                    (k, {
-                        first(&mut f);
-                        f
-                    })
-                })
-                .collect(),
-        );
+        let masks: BTreeMap<FindingKey, LaneFinding> =
+            masks.map(|(k, f)| (k, LaneFinding { root: f.root && diverged.0 & class.0 == 0, ..f })).collect();
+        class.lanes().for_each(|lane| out.add(lane, masks.clone()));
     }
+}
+
+/// Lanes that take part in the same events with the same decisions, on both sides: their trees are equal, so
+/// one of them is built. A warp that stays converged has one class.
+fn classes(
+    cx: &Context<'_>,
+    lanes: LaneMask,
+    streams: [&WarpStream; 2],
+    decides: &dyn Fn(usize, SiteId) -> bool,
+) -> Vec<LaneMask> {
+    let mut classes = vec![lanes.0];
+    let mut split = |by: u64| {
+        if classes.iter().any(|c| c & by != 0 && c & !by != 0) {
+            classes = classes.iter().flat_map(|c| [c & by, c & !by]).filter(|c| *c != 0).collect();
+        }
+    };
+    for (side, stream) in streams.into_iter().enumerate() {
+        let launch = cx.launches[side];
+        split(launch.lanes(stream.warp).0);
+        split(launch.unfinished(stream.warp).0);
+        let Lanes::Events(events) = &stream.lanes else { continue };
+        for event in events {
+            split(event.mask.0);
+            if decides(side, event.site) {
+                split(event.value & event.mask.0);
+            }
+        }
+    }
+    classes.sort_by_key(|c| c.trailing_zeros());
+    classes.into_iter().map(LaneMask).collect()
 }

@@ -80,7 +80,7 @@ impl Default for DecodeLimits {
         DecodeLimits {
             steps: 1 << 25,
             steps_per_word: 1 << 12,
-            warp_steps: WARP_STEPS,
+            warp_steps: 1 << 27,
             depth: 1 << 10,
             slots: 1 << 22,
         }

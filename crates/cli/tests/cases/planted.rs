@@ -85,9 +85,12 @@ const INSTRUMENTER: &[InCode] = &[
         &[("@%prlx_lead st.global.cg.v4.u32", "or.b32 %prlx_mask, %prlx_mask, 1;\n\t@%prlx_lead st.global.cg.v4.u32", 6)],
         Oracle::Streams),
     ("value folded twice", "cuda/saxpy", Level::Fingerprint,
-        &[("mul.lo.u64 %prlx_hash2, %prlx_hash2, 2654435761;\n\txor.b64 %prlx_hash2, %prlx_hash2, %prlx_v;",
-           "mul.lo.u64 %prlx_hash2, %prlx_hash2, 2654435761;\n\txor.b64 %prlx_hash2, %prlx_hash2, %prlx_v;\n\
-            \tmul.lo.u64 %prlx_hash2, %prlx_hash2, 2654435761;\n\txor.b64 %prlx_hash2, %prlx_hash2, %prlx_v;", 1)], Oracle::Streams),
+        &[("mad.lo.s32 %prlx_hash2, %prlx_hash2, -1640531535, %prlx_a;",
+           "mad.lo.s32 %prlx_hash2, %prlx_hash2, -1640531535, %prlx_a;\n\
+            \tshf.l.wrap.b32 %prlx_hash2, %prlx_hash2, %prlx_hash2, 7;\n\
+            \tmad.lo.s32 %prlx_hash2, %prlx_hash2, -1640531535, %prlx_a;", 1)], Oracle::Streams),
+    ("value not rotated", "cuda/saxpy", Level::Fingerprint,
+        &[("shf.l.wrap.b32 %prlx_hash2, %prlx_hash2, %prlx_hash2, 7;", "", 1)], Oracle::Streams),
     ("back edges counted by twos", "cuda/state_machine", Level::Fingerprint,
         &[("add.u32 %prlx_edges, %prlx_edges, 1;", "add.u32 %prlx_edges, %prlx_edges, 2;", 1)], Oracle::Streams),
     ("operands swapped", "cuda/early_exit", Level::Operands,

@@ -44,7 +44,7 @@ pub struct Recorder {
     switches: Vec<bool>,
     word: Vec<u32>,
     words: Vec<Vec<u32>>,
-    hashes: Vec<[u64; 4]>,
+    hashes: Vec<[u32; 4]>,
     edges: Vec<u64>,
     checkpoints: Vec<Vec<u64>>,
     /// Which of the four hashes a lane writes when it ends.

@@ -83,7 +83,8 @@ impl StateLayout {
             Level::Path => shared.push(StateRegister::new("word", 4, Some(1), Some(16))),
             Level::Fingerprint => {
                 for i in 0..4 {
-                    shared.push(StateRegister::new(hash(i), 8, Some(RollingHash::START), Some(16 + 8 * i)));
+                    let start = Some(RollingHash::START.into());
+                    shared.push(StateRegister::new(hash(i), 4, start, Some(16 + 8 * i)));
                 }
                 shared.push(StateRegister::new("edges", 4, Some(0), Some(48)));
             }

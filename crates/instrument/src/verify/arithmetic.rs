@@ -35,6 +35,11 @@ pub(super) fn compute(form: &Opcode, a: Option<u64>, b: Option<u64>, c: Option<u
         Op::Not => !a?,
         Op::Neg => x?.wrapping_neg(),
         Op::Abs => x?.cast_signed().wrapping_abs().cast_unsigned(),
+        // The high half of the 64 bits, with `a` the low one.
+        Op::Shf if form.has("l") && form.has("wrap") => {
+            let both = (b? & mask(ty)) << 32 | a? & mask(ty);
+            (both << (c? & 31)) >> 32
+        }
         Op::Shl => (a? & mask(ty)).checked_shl(amount?).unwrap_or(0),
         // Shift amounts beyond the width are clamped to it.
         Op::Shr if ty.is_signed() => (x?.cast_signed() >> amount?.min(63)).cast_unsigned(),

@@ -124,7 +124,7 @@ fn allowed(inst: &Inst) -> Option<AllowedKind> {
     let form = opcode(inst);
     Some(match form.op? {
         Mov | Cvt | Add | Sub | Mul | Mad | Div | Rem | And | Or | Xor | Not | Neg | Abs | Shl | Shr
-        | Min | Max | Brev | Clz | Popc | Setp | Selp | Isspacep | Activemask => AllowedKind::Plain,
+        | Shf | Min | Max | Brev | Clz | Popc | Setp | Selp | Isspacep | Activemask => AllowedKind::Plain,
         Ld | St | Red => AllowedKind::Plain,
         Atom if ["add", "cas", "exch", "min", "max", "and", "or", "xor"].iter().any(|op| form.has(op)) => {
             AllowedKind::Plain

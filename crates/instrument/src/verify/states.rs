@@ -197,7 +197,7 @@ pub(super) fn register_values(
         shares[word as usize] += counter << bit;
     }
     let lists = [
-        &lane.hashes[..],
+        &words(&lane.hashes),
         &lane.trips,
         &words(&lane.visits),
         &lane.vars,
@@ -485,7 +485,7 @@ fn lane(texts: &Inputs<'_>, f: &FunctionPair<'_>, sample: Sample, seed: u64, pla
                 }
             })
             .collect(),
-        hashes: [3, 4, 5, 6].map(|i| mix(seed + i)),
+        hashes: [3, 4, 5, 6].map(|i| mix(seed + i) as u32),
         finals: texts.plan.finals,
         reduces: has_warp_reductions(texts),
         edges: (mix(seed) as u32) << 8 | if eager { 0xFF } else { 7 },

@@ -16,18 +16,21 @@ pub enum RollingHash {
 }
 
 impl RollingHash {
-    /// The multiplier of the rolling hash: odd, with well-spread bits, and of 32 bits, which a GPU multiplies
-    /// by in two instructions.
-    pub const K: u64 = 0x9E37_79B1;
+    /// The multiplier of the rolling hash: odd, with well-spread bits.
+    pub const K: u32 = 0x9E37_79B1;
+    /// Bits by which the hash is rotated in each step. What differs in the highest bit alone no
+    /// multiplication would spread, and of two such values (the signs of two numbers) one would undo the
+    /// other.
+    pub const ROTATE: u32 = 7;
     /// What every hash starts from, so that leading zeros count.
-    pub const START: u64 = 1;
+    pub const START: u32 = 1;
 
-    /// One step of the hash, as lowered code, hooks and decoders all compute it. Both halves of a value meet
-    /// the hash's low half: what differs in its highest bits alone no multiplication would spread, and of two
-    /// such values (the signs of two doubles) one would undo the other.
-    pub const fn step(hash: u64, value: u64) -> u64 {
-        let high = ((value >> 32) as u32).rotate_left(TURN) as u64;
-        (hash ^ high).wrapping_mul(Self::K) ^ value & u32::MAX as u64
+    /// One step of the hash, as lowered code, hooks and decoders all compute it. 32 bits, which a GPU rotates
+    /// in one instruction, and multiplies and adds to in another; a lane's part of what its warp keeps has no
+    /// more.
+    pub const fn step(hash: u32, value: u64) -> u32 {
+        let (low, high) = (value as u32, (value >> 32) as u32);
+        (hash ^ high.rotate_left(TURN)).rotate_left(Self::ROTATE).wrapping_mul(Self::K).wrapping_add(low)
     }
     /// A multiplier of lanes: odd, with well-spread bits.
     pub const LANE: u32 = 0x9E37_79B1;
@@ -36,9 +39,9 @@ impl RollingHash {
     /// nor what differs alike in all of them goes away. Both halves of the product count: a difference in the
     /// lowest bit changes the high one seldom, one in the highest bit the low one never. 32 bits, for a GPU
     /// joins those of 32 lanes in one instruction, and few warps are the only one that differs.
-    pub const fn of_lane(hash: u64, lane: u32) -> u32 {
-        let all =
-            hash.wrapping_mul(lane.wrapping_mul(Self::LANE.wrapping_mul(2)).wrapping_add(Self::LANE) as u64);
+    pub const fn of_lane(hash: u32, lane: u32) -> u32 {
+        let factor = lane.wrapping_mul(Self::LANE.wrapping_mul(2)).wrapping_add(Self::LANE);
+        let all = hash as u64 * factor as u64;
         (all as u32).wrapping_mul(Self::LANE).wrapping_add((all >> 32) as u32)
     }
     /// A lane's signature, of what it puts into its warp's hashes, in order: never 0.
@@ -47,8 +50,10 @@ impl RollingHash {
         ((all >> 24) as u8).max(1)
     }
     /// A checkpoint of the four hashes: never 0.
-    pub const fn checkpoint(hashes: [u64; 4]) -> u64 {
-        match hashes[0] ^ hashes[1].rotate_left(16) ^ hashes[2].rotate_left(32) ^ hashes[3].rotate_left(48) {
+    pub const fn checkpoint(hashes: [u32; 4]) -> u64 {
+        let [control, loaded, stored, sync] = hashes;
+        let (low, high) = (control ^ loaded.rotate_left(16), stored ^ sync.rotate_left(16));
+        match (high as u64) << 32 | low as u64 {
             0 => 1,
             all => all,
         }

@@ -6,7 +6,7 @@ use prlx_trace::device::digest;
 const LANES: u32 = 32;
 
 /// A lane's hash of these values.
-fn hash(values: &[u64]) -> u64 {
+fn hash(values: &[u64]) -> u32 {
     values.iter().fold(RollingHash::START, |h, v| RollingHash::step(h, *v))
 }
 
@@ -57,14 +57,13 @@ fn lanes_that_differ_alike_do_not_undo_each_other() {
 fn every_bit_of_a_hash_tells() {
     let own = |lane: u32| hash(&[u64::from(lane) * 7919 + 1, 42]);
     let warp =
-        |of: &dyn Fn(u32) -> u64| (0..LANES).fold(0, |all, lane| all ^ RollingHash::of_lane(of(lane), lane));
+        |of: &dyn Fn(u32) -> u32| (0..LANES).fold(0, |all, lane| all ^ RollingHash::of_lane(of(lane), lane));
     let as_is = warp(&own);
-    for bit in 0..64 {
+    for bit in 0..32 {
         for lane in 0..LANES {
-            assert_ne!(warp(&|l| own(l) ^ u64::from(l == lane) << bit), as_is, "bit {bit} of lane {lane}");
+            assert_ne!(warp(&|l| own(l) ^ u32::from(l == lane) << bit), as_is, "bit {bit} of lane {lane}");
         }
-        // The highest one is the same in the sums of all lanes: values that are folded don't reach it alone.
-        assert!(bit == 63 || warp(&|l| own(l) ^ 1 << bit) != as_is, "bit {bit} of all lanes");
+        assert_ne!(warp(&|l| own(l) ^ 1 << bit), as_is, "bit {bit} of all lanes");
     }
 }
 

@@ -46,6 +46,8 @@ pub(super) struct Block {
     pub end: BlockEnd,
     /// Steps of one lane, as its decoder counts them.
     pub steps: u64,
+    /// If the block is a whole loop that only counts its iterations: that loop.
+    pub counts: Option<usize>,
 }
 
 /// Where control goes.
@@ -246,6 +248,17 @@ impl Slots {
     }
 }
 
+/// The loop of which block `own` is all, and in which nothing but its counted decision happens.
+fn counts(ops: &[Op], end: &BlockEnd, own: usize) -> Option<usize> {
+    let [Op::Decide { slot: Operand::Predicate(p), source: Decision::Trips { of, stay }, guard: None }] = ops
+    else {
+        return None;
+    };
+    let BlockEnd::Branch { guard, taken, other } = end else { return None };
+    let (again, out) = if *stay != guard.negate { (taken, other) } else { (other, taken) };
+    (guard.slot == *p && again.to == own && out.to != own && again.enters.is_empty()).then_some(*of)
+}
+
 fn compares(op: Alu) -> bool {
     matches!(op, Alu::Eq | Alu::Ne | Alu::Lt | Alu::Le | Alu::Gt | Alu::Ge)
 }
@@ -318,7 +331,8 @@ impl Maker<'_> {
             },
             End::Return | End::Exit => BlockEnd::Leave,
         };
-        Some(Block { ops, end, steps: block.steps.len() as u64 + 1 })
+        let counts = counts(&ops, &end, self.rank[at.index()]);
+        Some(Block { ops, end, steps: block.steps.len() as u64 + 1, counts })
     }
 
     /// The way between two blocks; `from` is `None` where the kernel begins.

@@ -190,19 +190,30 @@ impl<'a> Side<'a> {
         count.is_some()
     }
 
-    /// Takes what is recorded of a decision into its slot. `false` if the recording ends before.
-    fn take(&mut self, slot: Operand, source: Decision, lane: usize) -> bool {
-        let value = match source {
-            Decision::Computed => return true,
-            Decision::Bits(n) => self.bits[lane].take(n.into()),
-            Decision::Trips { of, stay } => {
-                let left = &mut self.stays[of][lane];
-                let on = *left > 0;
-                *left = left.saturating_sub(1);
-                Some(u64::from(on == stay))
+    /// Takes the recorded bits of a decision into its slot. Returns the lanes whose recording had them.
+    fn take(&mut self, slot: Operand, bits: u8, mask: u32) -> u32 {
+        let mut taken = 0;
+        for l in lanes_of(mask) {
+            if let Some(value) = self.bits[l].take(bits.into()) {
+                self.set(slot, l, value);
+                taken |= 1 << l;
             }
-        };
-        value.map(|v| self.set(slot, lane, v)).is_some()
+        }
+        taken
+    }
+
+    /// Decides by the counts of a loop.
+    fn decide_by_count(&mut self, slot: Operand, of: usize, stay: bool, mask: u32) {
+        let mut on = 0;
+        for (l, left) in self.stays[of].iter_mut().enumerate() {
+            let more = u32::from(*left > 0);
+            on |= more << l;
+            *left -= u64::from(more & mask >> l);
+        }
+        match slot {
+            Operand::Predicate(p) => self.planes.put_pred(p, mask, on ^ negated(!stay)),
+            value => lanes_of(mask).for_each(|l| self.set(value, l, u64::from((on >> l & 1 == 1) == stay))),
+        }
     }
 
     fn exhausted(&mut self, lane: usize) -> bool {
@@ -228,7 +239,8 @@ struct Pair<'a> {
     /// Groups by the block that they run next.
     waiting: BTreeMap<usize, Group>,
     counts: Vec<VisitCounts>,
-    /// Steps that are left for the warp.
+    /// Steps that the warp may take, and how many of them are left.
+    limit: u64,
     steps: u64,
     equal: u32,
     differ: u32,
@@ -249,12 +261,14 @@ impl<'a> Pair<'a> {
         let sides = [side(0)?, side(1)?];
         let words = |s: &Side<'_>| s.bits.iter().map(|b| b.words.len() as u64).max().unwrap_or(0);
         let most = sides.iter().map(words).min().unwrap_or(0);
+        let limit = limits.warp_steps.saturating_add(limits.steps_per_word.saturating_mul(most));
         let mut pair = Pair {
             program,
             sides,
             waiting: BTreeMap::new(),
             counts: vec![VisitCounts::default(); LANES],
-            steps: limits.warp_steps.saturating_add(limits.steps_per_word.saturating_mul(most)),
+            limit,
+            steps: limit,
             equal: 0,
             differ: 0,
             unfinished: 0,
@@ -272,10 +286,13 @@ impl<'a> Pair<'a> {
             loop {
                 let block = &program.blocks[at];
                 let Some(left) = self.steps.checked_sub(block.steps) else {
-                    self.unfinished = self.waiting.values().fold(group.mask, |all, g| all | g.mask);
+                    self.unfinished |= self.waiting.values().fold(group.mask, |all, g| all | g.mask);
                     return;
                 };
                 self.steps = left;
+                if let Some(of) = block.counts {
+                    self.count_off(of, block.steps, &mut group);
+                }
                 for op in &block.ops {
                     self.op(op, &mut group);
                 }
@@ -297,6 +314,24 @@ impl<'a> Pair<'a> {
         }
     }
 
+    /// Takes all iterations but the last of a loop that only counts them. Lanes whose counts differ after
+    /// more steps than a warp may take are not followed: their trees would take as many.
+    fn count_off(&mut self, of: usize, steps: u64, group: &mut Group) {
+        for l in lanes_of(group.mask) {
+            let [a, b] = [0, 1].map(|side: usize| std::mem::take(&mut self.sides[side].stays[of][l]));
+            self.counts[l].recorded = self.counts[l].recorded.saturating_add(a);
+            if a != b {
+                let long = a.min(b).saturating_mul(steps) > self.limit;
+                if long {
+                    self.unfinished |= 1 << l
+                } else {
+                    self.differ |= 1 << l
+                }
+                group.mask &= !(1 << l);
+            }
+        }
+    }
+
     fn op(&mut self, op: &Op, group: &mut Group) {
         match op {
             Op::Decide { slot, source, guard } => {
@@ -304,13 +339,11 @@ impl<'a> Pair<'a> {
                 if mask == 0 {
                     return;
                 }
-                if *source != Decision::Computed {
-                    for l in lanes_of(mask) {
-                        let [a, b] = &mut self.sides;
-                        let taken = [a.take(*slot, *source, l), b.take(*slot, *source, l)];
-                        if taken != [true; 2] {
-                            group.mask &= !(1 << l);
-                        }
+                for side in &mut self.sides {
+                    match *source {
+                        Decision::Computed => {}
+                        Decision::Bits(n) => group.mask &= side.take(*slot, n, mask) | !mask,
+                        Decision::Trips { of, stay } => side.decide_by_count(*slot, of, stay, mask),
                     }
                 }
                 let mask = mask & group.mask;

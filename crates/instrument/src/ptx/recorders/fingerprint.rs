@@ -11,6 +11,15 @@ use crate::ptx::lowering::Lowering;
 use crate::ptx::snippet::{Snippet, guard_text, register};
 use crate::ptx::values::{OperandValue, Width};
 
+/// One [`RollingHash::step`] with a value of 32 bits, for those for whom the guard `at` holds.
+fn step(s: &mut Snippet<'_>, name: &str, at: &str, value: &str) {
+    let (rotate, k) = (RollingHash::ROTATE, RollingHash::K.cast_signed());
+    s.ptx(&format!(
+        "{at}shf.l.wrap.b32 %~{name}, %~{name}, %~{name}, {rotate};
+         {at}mad.lo.s32 %~{name}, %~{name}, {k}, {value};"
+    ));
+}
+
 impl Lowering<'_> {
     /// Folds values into a hash, one [`RollingHash::step`] each, without a branch even if guarded.
     pub(in crate::ptx) fn fold(
@@ -21,44 +30,35 @@ impl Lowering<'_> {
         guard: Option<Guard>,
     ) {
         let name = hash(into as u64);
-        let k = RollingHash::K;
         let at = guard.map(|g| format!("{} ", guard_text(self.function, g, false))).unwrap_or_default();
         for value in values {
             match (value, guard) {
                 // A predicate needs no conversion to an integer.
-                (OperandValue::Named(p, _), None) if value.width() == Width::Bit => s.ptx(&format!(
-                    "mul.lo.u64 %~{name}, %~{name}, {k};
-                     @{p} xor.b64 %~{name}, %~{name}, 1;"
-                )),
+                (OperandValue::Named(p, _), None) if value.width() == Width::Bit => {
+                    step(s, &name, "", "0");
+                    s.ptx(&format!("@{p} add.u32 %~{name}, %~{name}, 1;"));
+                }
                 (OperandValue::Named(p, _), Some(g)) if value.width() == Width::Bit => {
                     let held = register(self.function, g.reg);
                     match g.negate {
                         true => s.ptx(&format!("not.pred %~q, {held};\nand.pred %~q, %~q, {p};")),
                         false => s.ptx(&format!("and.pred %~q, {held}, {p};")),
                     }
-                    s.ptx(&format!(
-                        "{at}mul.lo.u64 %~{name}, %~{name}, {k};
-                         @%~q xor.b64 %~{name}, %~{name}, 1;"
-                    ));
+                    step(s, &name, &at, "0");
+                    s.ptx(&format!("@%~q add.u32 %~{name}, %~{name}, 1;"));
                 }
                 _ => {
-                    value.read(s, "%~v");
                     if value.width() == Width::Wide {
+                        value.read(s, "%~v");
                         s.ptx(&format!(
                             "mov.b64 {{%~a, %~b}}, %~v;
-                             shl.b32 %~c, %~b, {TURN};
-                             shr.u32 %~b, %~b, {};
-                             or.b32 %~c, %~c, %~b;
-                             cvt.u64.u32 %~x, %~c;
-                             {at}xor.b64 %~{name}, %~{name}, %~x;
-                             cvt.u64.u32 %~v, %~a;",
-                            32 - TURN
+                             shf.l.wrap.b32 %~b, %~b, %~b, {TURN};
+                             {at}xor.b32 %~{name}, %~{name}, %~b;"
                         ));
+                    } else {
+                        value.read_low(s, "%~a");
                     }
-                    s.ptx(&format!(
-                        "{at}mul.lo.u64 %~{name}, %~{name}, {k};
-                         {at}xor.b64 %~{name}, %~{name}, %~v;"
-                    ));
+                    step(s, &name, &at, "%~a");
                 }
             }
         }
@@ -67,15 +67,9 @@ impl Lowering<'_> {
     /// Folds an iteration count, if there is one, into the hash of control flow.
     pub(in crate::ptx) fn trip_fold(&self, s: &mut Snippet<'_>, counter: u32) {
         let (name, count) = (hash(RollingHash::Control as u64), trip(counter));
-        let k = RollingHash::K;
-        s.ptx(&format!(
-            "setp.ne.u32 %~q, %~{count}, 0;
-             sub.u32 %~a, %~{count}, 1;
-             cvt.u64.u32 %~v, %~a;
-             @%~q mul.lo.u64 %~{name}, %~{name}, {k};
-             @%~q xor.b64 %~{name}, %~{name}, %~v;
-             mov.u32 %~{count}, 0;"
-        ));
+        s.ptx(&format!("setp.ne.u32 %~q, %~{count}, 0;\nsub.u32 %~a, %~{count}, 1;"));
+        step(s, &name, "@%~q ", "%~a");
+        s.ptx(&format!("mov.u32 %~{count}, 0;"));
     }
 
     /// Counts a back edge, and writes [`RollingHash::checkpoint`] at every 2^`every`-th. One branch for all
@@ -91,16 +85,14 @@ impl Lowering<'_> {
                 s.ptx(&format!("setp.ne.or.u32 %~q, %~a, 0, {bang}{};", register(self.function, g.reg)));
             }
         }
-        s.ptx("@%~q bra $~on#;\nmov.b64 %~v, %~hash0;");
-        for (i, left) in [(1, 16), (2, 32), (3, 48)] {
-            s.ptx(&format!(
-                "shl.b64 %~x, %~hash{i}, {left};
-                 shr.u64 %~y, %~hash{i}, {};
-                 or.b64 %~x, %~x, %~y;
-                 xor.b64 %~v, %~v, %~x;",
-                64 - left
-            ));
-        }
+        s.ptx(
+            "@%~q bra $~on#;
+             shf.l.wrap.b32 %~a, %~hash1, %~hash1, 16;
+             xor.b32 %~a, %~a, %~hash0;
+             shf.l.wrap.b32 %~b, %~hash3, %~hash3, 16;
+             xor.b32 %~b, %~b, %~hash2;
+             mov.b64 %~v, {%~a, %~b};",
+        );
         s.ptx("max.u64 %~v, %~v, 1;");
         self.append(s, &["%~v"]);
         s.ptx("$~on#:");
@@ -172,8 +164,7 @@ impl Lowering<'_> {
         let mut count = 0;
         for i in (0..4).filter(|i| self.plan.finals.used[*i]) {
             s.ptx(&format!(
-                "cvt.u64.u32 %~x, %~c;
-                 mul.lo.u64 %~x, %~{}, %~x;
+                "mul.wide.u32 %~x, %~{}, %~c;
                  mov.b64 {{%~a, %~b}}, %~x;
                  mad.lo.s32 %~b, %~a, {lane}, %~b;",
                 hash(i as u64),

@@ -24,7 +24,7 @@ pub(in crate::verify) struct LaneModel {
     pub word: u32,
     pub cursor: u64,
     pub trips: Vec<u64>,
-    pub hashes: [u64; 4],
+    pub hashes: [u32; 4],
     pub finals: Finals,
     /// Whether the lowest active lane writes the hashes of all. If not, each lane writes its own.
     pub reduces: bool,
