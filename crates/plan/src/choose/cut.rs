@@ -341,12 +341,14 @@ fn varying(body: &Body<'_>) -> HashSet<InstId> {
     let ids = || (0..body.function.insts.len() as u32).map(InstId);
     let mut varying: HashSet<InstId> = ids().filter(|&i| varies(body.inst(i))).collect();
     let mut open: Vec<InstId> = varying.iter().copied().collect();
+    let mut memories = vec![Space::Shared, Space::Local];
     while let Some(at) = open.pop() {
         let inst = body.inst(at);
         for reg in written(inst) {
             open.extend(body.uses(at, reg).into_iter().filter(|user| varying.insert(*user)));
         }
-        if inst.class == Class::Store && matches!(inst.space, Space::Shared | Space::Local) {
+        if inst.class == Class::Store && memories.contains(&inst.space) {
+            memories.retain(|space| *space != inst.space);
             let loads =
                 ids().filter(|&i| body.inst(i).class == Class::Load && body.inst(i).space == inst.space);
             open.extend(loads.filter(|load| varying.insert(*load)));

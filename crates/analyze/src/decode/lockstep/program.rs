@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 
 use prlx_lanes::{LaneFn, Simd};
+use prlx_trace::device::COUNT_EVENT;
 use prlx_trace::kernel::{Alu, Arg, End, Guard, Scalar, SiteClass, Source, Special, Step};
 use prlx_trace::{BlockId, FuncId, LoopId};
 
@@ -118,7 +119,9 @@ impl Program {
     pub fn of(module: &CheckedModule<'_>, kernel: FuncId) -> Option<Program> {
         let f = module.functions.get(kernel.index())?;
         let usable = f.function.skipped.is_none() && f.lost.is_none() && !f.function.blocks.is_empty();
-        if !usable || f.function.slots as usize > MOST {
+        // A count in an event is in no word of level `path`.
+        let in_words = f.counted.iter().flatten().all(|(bits, _)| *bits != COUNT_EVENT);
+        if !usable || !in_words || f.function.slots as usize > MOST {
             return None;
         }
         let slots = Slots::of(module, f)?;
