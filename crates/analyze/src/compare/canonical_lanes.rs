@@ -6,7 +6,7 @@ use crate::error::Error;
 
 use super::context::Context;
 use super::lane_trees::{LaneStream, canonical_path_of};
-use super::warp_diff::{LaneOutcome, WarpDiff, add_counts};
+use super::warp_diff::{LaneOutcome, WarpDiff};
 
 /// Compares a lane of two builds. If either recording is truncated, nothing is compared: the canonical order
 /// is not the order of time.
@@ -19,7 +19,7 @@ pub(super) fn compare_canonical(
     let one = |side: usize| canonical_path_of(cx, sides, side, at[side]);
     let [a, b] = [one(0)?, one(1)?];
     for (side, lane) in [&a, &b].into_iter().enumerate() {
-        add_counts(&mut out.visits[side], lane.tree.counts);
+        out.visits[side] += lane.tree.counts;
         for (site, n) in &lane.uncompared {
             *out.uncompared[side].entry(*site).or_default() += n;
         }

@@ -14,7 +14,7 @@ use crate::report::FindingKind;
 use super::canonical_lanes::compare_canonical;
 use super::context::Context;
 use super::lane_trees::{complete_streams, ended, event_tree};
-use super::warp_diff::{LaneOutcome, WarpDiff, add_counts};
+use super::warp_diff::{LaneOutcome, WarpDiff};
 
 pub(super) fn events(
     cx: &Context<'_>,
@@ -76,7 +76,7 @@ pub(super) fn events(
         let outcome = if diff.cut { LaneOutcome::Truncated } else { LaneOutcome::Compared };
         for lane in class.lanes() {
             for (sum, t) in out.visits.iter_mut().zip([&ta, &tb]) {
-                add_counts(sum, t.counts);
+                *sum += t.counts;
             }
             out.count(outcome);
             out.add(lane, diff.found.clone());

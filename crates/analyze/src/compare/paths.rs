@@ -10,7 +10,7 @@ use crate::error::Error;
 use super::canonical_lanes::compare_canonical;
 use super::context::Context;
 use super::lane_trees::{decoder, ended, path_trees};
-use super::warp_diff::{LaneOutcome, WarpDiff, add_counts};
+use super::warp_diff::{LaneOutcome, WarpDiff};
 
 pub(super) fn paths(cx: &Context<'_>, a: &WarpStream, b: &WarpStream, lanes: LaneMask, out: &mut WarpDiff) {
     let complete = a.dropped == 0 && b.dropped == 0;
@@ -30,7 +30,7 @@ pub(super) fn paths(cx: &Context<'_>, a: &WarpStream, b: &WarpStream, lanes: Lan
     }
     let together = lockstep(cx, a, b, remaining);
     for sum in &mut out.visits {
-        add_counts(sum, together.visits);
+        *sum += together.visits;
     }
     // The lanes that differ share what their warp may take.
     let share = cx.limits.warp_steps / u64::from(together.differ.count()).max(1);
@@ -86,7 +86,7 @@ fn lane_paths(
         return lane_trees(cx, a, b, lane, cx.limits, out);
     }
     for (sum, d) in out.visits.iter_mut().zip([&x, &y]) {
-        add_counts(sum, d.counts());
+        *sum += d.counts();
     }
     let complete = x.outcome() == DecodeOutcome::Ended && y.outcome() == DecodeOutcome::Ended;
     Ok(if complete { LaneOutcome::Compared } else { LaneOutcome::Truncated })
@@ -103,7 +103,7 @@ fn lane_trees(
 ) -> Result<LaneOutcome, Error> {
     let [ta, tb] = path_trees(cx, [(a, lane), (b, lane)], limits)?;
     for (sum, t) in out.visits.iter_mut().zip([&ta, &tb]) {
-        add_counts(sum, t.counts);
+        *sum += t.counts;
     }
     let diff = divergence::compare_lanes(&cx.sides, &ta, &tb, None);
     out.add(lane, diff.found);

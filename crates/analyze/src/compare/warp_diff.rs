@@ -62,9 +62,3 @@ impl WarpDiff {
         self.count(LaneOutcome::Failed);
     }
 }
-
-pub(crate) fn add_counts(sum: &mut VisitCounts, c: VisitCounts) {
-    sum.recorded += c.recorded;
-    sum.computed += c.computed;
-    sum.other += c.other;
-}

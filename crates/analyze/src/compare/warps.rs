@@ -21,7 +21,7 @@ use super::fingerprints::fingerprints;
 use super::lane_trees::{LaneStream, lane_trees};
 use super::operand_records::operands;
 use super::paths::paths;
-use super::warp_diff::{LaneOutcome, WarpDiff, add_counts};
+use super::warp_diff::{LaneOutcome, WarpDiff};
 
 /// Compares one warp.
 pub(crate) fn warps(cx: &Context<'_>, a: &WarpStream, b: &WarpStream) -> WarpDiff {
@@ -98,7 +98,7 @@ fn thread(cx: &Context<'_>, at: [LaneStream<'_>; 2], out: &mut WarpDiff) -> Resu
         return Err(Error::new(at[0].0.warp.to_string(), "the sides were recorded at different levels"));
     };
     for (sum, t) in out.visits.iter_mut().zip([&a, &b]) {
-        add_counts(sum, t.counts);
+        *sum += t.counts;
     }
     let diff = divergence::compare_lanes(&cx.sides, &a, &b, None);
     out.incomparable += diff.incomparable;

@@ -67,6 +67,19 @@ impl TripCountReader<'_> {
     }
 }
 
+/// Takes the count of a loop that is entered: `small` bits, or if those are all ones, a count of its own.
+/// `Ok(None)` at the end of the recording; `Err` if the count exceeds 64 bits.
+pub(super) fn take_count(
+    bits: &mut BitReader<'_>,
+    trips: &mut TripCountReader<'_>,
+    small: u8,
+) -> Result<Option<u64>, &'static str> {
+    match bits.take(u32::from(small)) {
+        Some(n) if n == (1 << small) - 1 => trips.take(),
+        small => Ok(small),
+    }
+}
+
 /// The source of a lane's decisions, by recording level.
 #[derive(Clone, Debug)]
 pub(super) enum DecisionSource<'a> {

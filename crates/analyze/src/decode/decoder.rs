@@ -24,7 +24,7 @@ use crate::error::Error;
 
 use super::alu;
 use super::checked_module::CheckedModule;
-use super::decision_source::{BitReader, DecisionSource, TripCountReader};
+use super::decision_source::{BitReader, DecisionSource, TripCountReader, take_count};
 use super::lane_stream::lane_part;
 use super::path_item::{DecodeLimits, DecodeOutcome, PathItem, VisitCounts};
 use super::special_registers::SpecialRegisters;
@@ -45,6 +45,14 @@ struct OpenLoop {
     of: LoopId,
     /// For a counted loop: how many more times its decision says to stay.
     stay: Option<u64>,
+}
+
+/// The number of `size` bytes, at most eight, at `offset` in the parameter buffer; `None` beyond its end.
+pub(super) fn param(params: &[u8], offset: u32, size: u8) -> Option<u64> {
+    let (from, mut bytes) = (offset as usize, [0; 8]);
+    let part = params.get(from..from.saturating_add(usize::from(size)))?;
+    bytes.get_mut(..part.len())?.copy_from_slice(part);
+    Some(u64::from_le_bytes(bytes))
 }
 
 /// Yields the path of one lane, item by item.
@@ -292,10 +300,7 @@ impl<'a> Decoder<'a> {
             DecisionSource::Words(..) if small == COUNT_EVENT => {
                 Err(wrong("a count in an event, at a level without events"))
             }
-            DecisionSource::Words(bits, trips) => match bits.take(u32::from(small)) {
-                Some(n) if n == (1 << small) - 1 => trips.take().map_err(wrong),
-                small => Ok(small),
-            },
+            DecisionSource::Words(bits, trips) => take_count(bits, trips, small).map_err(wrong),
             DecisionSource::Events(_) => match self.event(site) {
                 None if self.more_events() => {
                     Err(self.error(format!("the next event is no count of {site}")))
@@ -428,13 +433,8 @@ impl<'a> Decoder<'a> {
             Arg::Slot(s) => self.slots[base + s.index()],
             Arg::Const(c) => *c,
             Arg::Special(s) => self.special.0[*s as usize],
-            Arg::Param { offset, size } => {
-                let (from, mut bytes) = (*offset as usize, [0; 8]);
-                let part = self.params.get(from..from.saturating_add(usize::from(*size)));
-                let part = part.ok_or_else(|| self.error("a parameter beyond the launch's parameters"))?;
-                bytes[..part.len()].copy_from_slice(part);
-                u64::from_le_bytes(bytes)
-            }
+            Arg::Param { offset, size } => param(self.params, *offset, *size)
+                .ok_or_else(|| self.error("a parameter beyond the launch's parameters"))?,
         })
     }
 

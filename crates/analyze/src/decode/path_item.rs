@@ -1,5 +1,7 @@
 //! What decoding a lane yields: the items of its path, how it ended, and the sources of its visits.
 
+use std::ops::AddAssign;
+
 use prlx_trace::{BlockId, FuncId, LaneMask, LoopId, SiteId};
 
 /// The largest number of entries of one lane.
@@ -106,4 +108,12 @@ pub struct VisitCounts {
     pub computed: u64,
     /// Visits of sites that are not decisions.
     pub other: u64,
+}
+
+impl AddAssign for VisitCounts {
+    fn add_assign(&mut self, more: VisitCounts) {
+        self.recorded = self.recorded.saturating_add(more.recorded);
+        self.computed = self.computed.saturating_add(more.computed);
+        self.other = self.other.saturating_add(more.other);
+    }
 }

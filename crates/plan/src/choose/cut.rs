@@ -116,7 +116,8 @@ struct Graph<'a> {
     choice: &'a Choice,
     /// By instruction, whether its results can differ between equal runs.
     varying: HashSet<InstId>,
-    spin_loops: Vec<bool>,
+    /// By part: whether it belongs to a loop that only waits.
+    waiting: Vec<bool>,
     hazards: WgmmaHazards,
     network: Network,
     source: Node,
@@ -138,7 +139,7 @@ impl<'a> Graph<'a> {
             kept,
             choice,
             varying: varying(body),
-            spin_loops: spin_loops::spin_loops(body),
+            waiting: spin_loops::waiting_parts(body),
             hazards: WgmmaHazards::of(body),
             network,
             source,
@@ -243,9 +244,8 @@ impl<'a> Graph<'a> {
     fn value(&self, at: InstId, reg: Reg) -> Option<RecordedValue> {
         let body = self.body;
         let inst = body.inst(at);
-        let waits = |l: usize| self.spin_loops[l];
-        let innermost = body.graph.innermost.get(body.part_of(at).index()).copied().flatten();
-        if self.varying.contains(&at) || innermost.is_some_and(waits) || inst.roles.contains(&Role::UseDef) {
+        let waits = self.waiting[body.part_of(at).index()];
+        if self.varying.contains(&at) || waits || inst.roles.contains(&Role::UseDef) {
             return None;
         }
         // A decoder must know the guard, and code behind the instruction must be able to repeat it.
@@ -313,7 +313,7 @@ fn significant(inst: &Inst, ty: Type) -> Option<(u8, Option<Scalar>)> {
     let holds = |most: u64| u8::try_from(most.checked_ilog2().map_or(1, |n| n + 1)).ok();
     let narrow = match inst.eval {
         _ if inst.class == Class::Load => inst.semantics.result.and_then(of),
-        Some((Eval::Convert(from), to)) if !float(from) && !float(to) => {
+        Some((Eval::Convert(from), to)) if !lower::float(scalar(from)) && !lower::float(scalar(to)) => {
             of(if to.bits() < from.bits() { to } else { from })
         }
         Some((Eval::And, _)) => {
@@ -328,11 +328,6 @@ fn significant(inst: &Inst, ty: Type) -> Option<(u8, Option<Scalar>)> {
         _ => None,
     };
     Some(narrow.filter(|(bits, _)| *bits < whole).unwrap_or((whole, None)))
-}
-
-fn float(ty: Type) -> bool {
-    use Type::{Bf16, Bf16x2, F16, F16x2, F32, F64};
-    matches!(ty, F16 | F16x2 | Bf16 | Bf16x2 | F32 | F64)
 }
 
 /// Instructions whose results can differ between runs of one program with equal inputs. In shared and local

@@ -168,7 +168,7 @@ fn load_param(body: &Body<'_>, inst: &Inst, to: &Operand, access: Access) -> Opt
 }
 
 /// Whether arithmetic on it rounds.
-fn float(ty: Scalar) -> bool {
+pub(crate) fn float(ty: Scalar) -> bool {
     use Scalar::{Bf16, Bf16x2, F16, F16x2, F32, F64};
     matches!(ty, F16 | F16x2 | Bf16 | Bf16x2 | F32 | F64)
 }

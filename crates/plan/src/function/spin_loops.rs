@@ -27,8 +27,15 @@ use prlx_isa::view::{Atomic, BlockId, Class, Effect, Inst, InstId, Operand, Spac
 use crate::function::body::{Body, PartEnd, read};
 use crate::function::points;
 
+/// By part of the body: whether its innermost loop waits.
+pub(crate) fn waiting_parts(body: &Body<'_>) -> Vec<bool> {
+    let waits = spin_loops(body);
+    let innermost = |part: usize| body.graph.innermost.get(part).copied().flatten();
+    (0..body.parts.len()).map(|part| innermost(part).is_some_and(|l| waits[l])).collect()
+}
+
 /// By loop of the body: whether it waits.
-pub(crate) fn spin_loops(body: &Body<'_>) -> Vec<bool> {
+fn spin_loops(body: &Body<'_>) -> Vec<bool> {
     let loops = &body.graph.loops;
     let asks: Vec<bool> = (0..loops.len()).map(|l| is_wait(body, l)).collect();
     let walks: Vec<bool> = (0..loops.len()).map(|l| is_walk(body, l, &asks)).collect();

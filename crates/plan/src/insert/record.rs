@@ -28,7 +28,7 @@
 use std::collections::BTreeSet;
 
 use prlx_isa::cfg::Cfg;
-use prlx_isa::view::{self, BlockId, Class, Effect, FunctionKind, Guard, InstId, Operand};
+use prlx_isa::view::{self, Class, Effect, FunctionKind, Guard, InstId, Operand};
 use prlx_trace::SiteId;
 use prlx_trace::device::{ALL, value_parts};
 use prlx_trace::kernel::{Level, SiteClass, Source};
@@ -180,11 +180,7 @@ impl Recorder<'_, '_> {
 
     fn print(&self, spots: &mut Spots, out: &mut Recorded) -> u32 {
         let windows = WgmmaHazards::of(self.body);
-        let waits = spin_loops::spin_loops(self.body);
-        let waiting = |part: BlockId| {
-            let l = self.body.graph.innermost.get(part.index()).copied().flatten();
-            l.is_some_and(|l| waits[l])
-        };
+        let waiting = spin_loops::waiting_parts(self.body);
         // By part: whether something is folded there, perhaps by a callee.
         let mut folds = vec![false; self.body.parts.len()];
         for i in (0..self.body.function.insts.len() as u32).map(InstId) {
@@ -193,7 +189,7 @@ impl Recorder<'_, '_> {
             }
         }
         for (p, taken) in self.points.iter().zip(self.taken) {
-            let Some(at) = p.at.filter(|_| *taken && !waiting(p.part)) else { continue };
+            let Some(at) = p.at.filter(|_| *taken && !waiting[p.part.index()]) else { continue };
             let inst = self.body.inst(at);
             let fold = |into, values: &[Operand]| {
                 let bits = p.moved_bits(self.body, values);
@@ -243,7 +239,7 @@ impl Recorder<'_, '_> {
             false => Vec::new(),
         };
         let trips: Vec<&Trip> =
-            self.choice.trips.iter().filter(|t| !waiting(self.body.inst(t.branch).block)).collect();
+            self.choice.trips.iter().filter(|t| !waiting[self.body.inst(t.branch).block.index()]).collect();
         self.trips(spots, &trips, &|_| Action::TripFold { counter: 0 }, &edges)
     }
 
@@ -329,12 +325,10 @@ impl Recorder<'_, '_> {
 /// Loads whose values level `fingerprint` hashes. A loop that waits loads as often as timing has it, so what
 /// it loads is left out.
 pub(crate) fn hashed_loads(body: &Body<'_>, points: &[Point], taken: &[bool]) -> BTreeSet<InstId> {
-    let (windows, waits) = (WgmmaHazards::of(body), spin_loops::spin_loops(body));
-    let waiting =
-        |part: BlockId| body.graph.innermost.get(part.index()).copied().flatten().is_some_and(|l| waits[l]);
+    let (windows, waiting) = (WgmmaHazards::of(body), spin_loops::waiting_parts(body));
     let loads = points.iter().zip(taken).filter(|(p, taken)| **taken && p.class == SiteClass::Load);
     let hashed = loads.filter_map(|(p, _)| {
-        let at = p.at.filter(|at| !waiting(p.part) && points::outer_memory(body.inst(*at)))?;
+        let at = p.at.filter(|at| !waiting[p.part.index()] && points::outer_memory(body.inst(*at)))?;
         (!p.after.is_empty() && unreadable(body, &windows, at, &p.after).is_none()).then_some(at)
     });
     hashed.collect()

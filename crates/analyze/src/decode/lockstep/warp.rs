@@ -7,7 +7,8 @@ use prlx_trace::kernel::Alu;
 use prlx_trace::{Lane, LaneMask, Launch, WarpStream};
 
 use super::super::alu;
-use super::super::decision_source::{BitReader, TripCountReader};
+use super::super::decision_source::{BitReader, TripCountReader, take_count};
+use super::super::decoder::param;
 use super::super::lane_stream::lane_words;
 use super::super::path_item::{DecodeLimits, VisitCounts};
 use super::super::special_registers::SpecialRegisters;
@@ -47,8 +48,7 @@ pub(crate) fn compare(
         out.differ.0 |= u64::from(pair.differ) << first;
         out.unfinished.0 |= u64::from(pair.unfinished) << first;
         for l in lanes_of(pair.equal) {
-            out.visits.recorded += pair.counts[l].recorded;
-            out.visits.computed += pair.counts[l].computed;
+            out.visits += pair.counts[l];
         }
     }
     out
@@ -93,12 +93,7 @@ impl<'a> Side<'a> {
             *plane = match input {
                 Input::Const(c) => V64([*c; LANES]),
                 Input::Special(s) => V64(std::array::from_fn(|l| specials[l].0[*s as usize])),
-                Input::Param { offset, size } => {
-                    let (from, mut bytes) = (*offset as usize, [0; 8]);
-                    let part = launch.params.get(from..from.checked_add(usize::from(*size))?)?;
-                    bytes.get_mut(..part.len())?.copy_from_slice(part);
-                    V64([u64::from_le_bytes(bytes); LANES])
-                }
+                Input::Param { offset, size } => V64([param(&launch.params, *offset, *size)?; LANES]),
             };
         }
         let words = |l: u8| match lanes >> l & 1 {
@@ -182,10 +177,7 @@ impl<'a> Side<'a> {
 
     /// Takes a count of a loop that a lane enters. `false` if the recording has none.
     fn count(&mut self, l: usize, lane: usize, small: u8) -> bool {
-        let count = match self.bits[lane].take(small.into()) {
-            Some(n) if n == (1 << small) - 1 => self.trips[lane].take().ok().flatten(),
-            n => n,
-        };
+        let count = take_count(&mut self.bits[lane], &mut self.trips[lane], small).ok().flatten();
         self.stays[l][lane] = count.unwrap_or_default();
         count.is_some()
     }
@@ -353,9 +345,9 @@ impl<'a> Pair<'a> {
                 let computed = *source == Decision::Computed;
                 let one = VisitCounts { recorded: (!computed).into(), computed: computed.into(), other: 0 };
                 if guard.is_none() {
-                    add(&mut group.since, one);
+                    group.since += one;
                 } else {
-                    lanes_of(mask & !other).for_each(|l| add(&mut self.counts[l], one));
+                    lanes_of(mask & !other).for_each(|l| self.counts[l] += one);
                 }
             }
             Op::Read { to, bits, guard } => {
@@ -436,7 +428,7 @@ impl<'a> Pair<'a> {
         while let Some((mask, edge)) = parts.next() {
             let whole = mask == group.mask;
             if !whole {
-                lanes_of(mask).for_each(|l| add(&mut self.counts[l], group.since));
+                lanes_of(mask).for_each(|l| self.counts[l] += group.since);
             }
             let since = if whole { group.since } else { VisitCounts::default() };
             let Some(part) = self.enter(edge, Group { mask, since }) else { continue };
@@ -469,7 +461,7 @@ impl<'a> Pair<'a> {
             .entry(at)
             .and_modify(|other| {
                 for group in [*other, group] {
-                    lanes_of(group.mask).for_each(|l| add(&mut counts[l], group.since));
+                    lanes_of(group.mask).for_each(|l| counts[l] += group.since);
                 }
                 *other = Group { mask: other.mask | group.mask, since: VisitCounts::default() };
             })
@@ -479,17 +471,11 @@ impl<'a> Pair<'a> {
     /// Ends lanes. Their recordings must end as well.
     fn finish(&mut self, group: Group) {
         for l in lanes_of(group.mask) {
-            add(&mut self.counts[l], group.since);
+            self.counts[l] += group.since;
             let [a, b] = &mut self.sides;
             if a.exhausted(l) && b.exhausted(l) {
                 self.equal |= 1 << l;
             }
         }
     }
-}
-
-fn add(sum: &mut VisitCounts, more: VisitCounts) {
-    sum.recorded += more.recorded;
-    sum.computed += more.computed;
-    sum.other += more.other;
 }
