@@ -1,0 +1,8 @@
+//! AMD's instruction sets: the targets.
+//!
+//! # Limitations
+//! - Other targets than those of [`Target`] are refused by name.
+
+mod target;
+
+pub use self::target::{Family, Target};

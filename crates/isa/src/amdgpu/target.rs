@@ -1,0 +1,96 @@
+//! The processors whose code PRLX reads (LLVM, User Guide for AMDGPU Backend, "Processors").
+
+use std::fmt;
+
+/// A processor whose code objects PRLX reads. Each has a row of tables here.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[allow(missing_docs, reason = "the names are the processors'")]
+#[rustfmt::skip]
+pub enum Target { Gfx90a, Gfx942, Gfx950, Gfx1030, Gfx1100, Gfx1201 }
+
+/// Processors with the same encodings.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Family {
+    /// CDNA 2 to 4: waves of 64 lanes.
+    Gfx9,
+    /// RDNA 2: waves of 32 or 64 lanes.
+    Gfx10,
+    /// RDNA 3: waves of 32 or 64 lanes, with operations on 16-bit halves of registers.
+    Gfx11,
+    /// RDNA 4: waves of 32 or 64 lanes, and a counter of outstanding work for each kind of access.
+    Gfx12,
+}
+
+/// What distinguishes a processor: its name, the number in the flags of its code objects
+/// (`EF_AMDGPU_MACH`), and its family.
+const TARGETS: [(Target, &str, u8, Family); 6] = [
+    (Target::Gfx90a, "gfx90a", 0x3f, Family::Gfx9),
+    (Target::Gfx942, "gfx942", 0x4c, Family::Gfx9),
+    (Target::Gfx950, "gfx950", 0x4f, Family::Gfx9),
+    (Target::Gfx1030, "gfx1030", 0x36, Family::Gfx10),
+    (Target::Gfx1100, "gfx1100", 0x41, Family::Gfx11),
+    (Target::Gfx1201, "gfx1201", 0x4e, Family::Gfx12),
+];
+
+impl Target {
+    /// All targets, oldest first.
+    pub fn all() -> impl Iterator<Item = Target> {
+        TARGETS.iter().map(|row| row.0)
+    }
+
+    fn row(self) -> (Target, &'static str, u8, Family) {
+        TARGETS[self as usize]
+    }
+
+    /// The name, as `gfx942`.
+    pub fn name(self) -> &'static str {
+        self.row().1
+    }
+
+    /// The target of a name, without features: `gfx942`, not `gfx942:xnack+`.
+    pub fn parse(name: &str) -> Option<Target> {
+        TARGETS.iter().find(|row| row.1 == name).map(|row| row.0)
+    }
+
+    /// The number that the flags of a code object have (`EF_AMDGPU_MACH`).
+    pub fn mach(self) -> u8 {
+        self.row().2
+    }
+
+    /// The target of that number.
+    pub fn of_mach(mach: u8) -> Option<Target> {
+        TARGETS.iter().find(|row| row.2 == mach).map(|row| row.0)
+    }
+
+    /// The family, which decides the encodings of instructions.
+    pub fn family(self) -> Family {
+        self.row().3
+    }
+
+    /// Whether a wave may have that many lanes.
+    pub fn has_wave(self, lanes: u32) -> bool {
+        lanes == 64 || (lanes == 32 && self.family() != Family::Gfx9)
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{TARGETS, Target};
+
+    #[test]
+    fn rows_stand_in_the_order_of_the_targets() {
+        for (place, target) in Target::all().enumerate() {
+            assert_eq!(target as usize, place);
+            assert_eq!(Target::parse(target.name()), Some(target));
+            assert_eq!(Target::of_mach(target.mach()), Some(target));
+        }
+        assert_eq!(TARGETS.len(), Target::all().count());
+        assert!(Target::Gfx942.has_wave(64) && !Target::Gfx942.has_wave(32) && Target::Gfx1100.has_wave(32));
+    }
+}
