@@ -288,6 +288,36 @@ fn accounted(all: &[Finished], counts: Counts, launches: u64) -> u64 {
     recorded
 }
 
+/// Many small launches leave contexts in the front of a generation's arena. A later launch has its heads
+/// there, which must be zero.
+#[test]
+fn heads_lie_where_contexts_lay() {
+    let app = App::start();
+    let plan = app.plan();
+    let (recorder, all) = app.recorder(SMALL);
+    let stream = app.stream();
+    let mut launches = 0;
+    let mut launch = |count, ctas| {
+        let recorded = (0..count).filter(|i| app.recorded(&recorder, &plan, launches + i, ctas, stream)).count();
+        launches += count;
+        assert_eq!(app.synchronize(), 0);
+        recorder.wait_for_copies();
+        recorded
+    };
+    let mut large = 0;
+    for _ in 0..4 {
+        // One of each generation's.
+        launch(40, 1);
+        launch(40, 1);
+        // 800 heads of 16 bytes need three quarters of an arena of 16 KiB.
+        large += launch(1, 400);
+    }
+    assert!(large > 0);
+    let (counts, dead) = recorder.finish(Duration::from_secs(20));
+    assert_eq!(dead, None);
+    accounted(&all.lock().unwrap(), counts, launches);
+}
+
 #[test]
 fn every_launch_of_many_streams_is_accounted_for() {
     let app = App::start();

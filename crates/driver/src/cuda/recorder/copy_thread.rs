@@ -263,7 +263,7 @@ impl CopyThread {
     ) -> Result<MutexGuard<'s, State>, Failure> {
         let (CopyTask::WholeGeneration(i) | CopyTask::EndedLaunches(i)) = due;
         let g = &mut state.generations[i];
-        let (area, used, running) = (g.area, g.arena.used(), g.pending > 0);
+        let (area, used, contexts, running) = (g.area, g.arena.used(), g.arena.contexts(), g.pending > 0);
         let slots =
             g.launches.iter().filter(|p| p.ownership == Ownership::Exclusive).map(|p| p.slot).collect();
         let launches = match due {
@@ -331,10 +331,10 @@ impl CopyThread {
             return Ok(state);
         }
         drop(state);
-        self.bulk.zero_device(
-            self.stream,
-            &[(area.pool, pool), (area.cursor, CURSOR as usize), (used.0, used.1 as usize)],
-        )?;
+        // The next launches may have their heads where contexts lie now.
+        let [contexts, used] = [contexts, used].map(|(at, bytes)| (at, bytes as usize));
+        self.bulk
+            .zero_device(self.stream, &[(area.pool, pool), (area.cursor, CURSOR as usize), contexts, used])?;
         let done = self.settle(shared)?;
         let mut state = shared.lock();
         if done {

@@ -274,6 +274,10 @@ impl Arena {
     pub fn used(&self) -> (u64, u64) {
         (self.back, self.area.arena + self.layout.arena - self.back)
     }
+    /// Address and bytes of the part with contexts.
+    pub fn contexts(&self) -> (u64, u64) {
+        (self.area.arena, self.front - self.area.arena)
+    }
     /// Whether an empty arena would have room for a launch of this kind.
     pub fn ever(&self, kind: ContextKind) -> bool {
         Arena::new(self.layout, self.area).carve(kind, true).is_some()
