@@ -15,7 +15,7 @@
 use std::ops::Range;
 
 use prlx_plan::{Plan, RecordingRequest};
-use prlx_trace::device::{Finals, Followers, Head, Shape, WideEventRecord};
+use prlx_trace::device::{Finals, Followers, Head, Shape, WideEventRecord, is_short, short_words};
 use prlx_trace::launch::{Event, Lanes, Launch, OperandRecord};
 use prlx_trace::{LaneMask, Level, SiteId, StreamFrame, Streams, WarpId, WarpSize, WarpStream};
 
@@ -59,12 +59,19 @@ impl<'a> Pool<'a> {
         let shape = Shape::of(level, warp_size);
         let chunks = vec![ChunkState::Free; bytes.len() / shape.chunk() as usize];
         let mut pool = Pool { level, warp_size, at, bytes, bucket, shape, chunks, taken: 0 };
-        for head in heads.into_iter().flat_map(|h| h.chunks_exact(Head::SIZE)).filter_map(Head::read) {
+        let of_warps = heads.into_iter().flat_map(|h| h.chunks_exact(pool.bytes_of_heads()));
+        let heads: Vec<Head> = of_warps.flat_map(|h| heads_of_chains(shape, warp_size, h)).collect();
+        for head in heads {
             if let Some(i) = pool.chunk(head.first) {
                 pool.chunks[i] = ChunkState::First;
             }
         }
         pool
+    }
+
+    /// Number of bytes of a warp's heads.
+    fn bytes_of_heads(&self) -> usize {
+        self.shape.head_bytes(self.warp_size) as usize
     }
 
     /// Returns the number of the chunk at an address.
@@ -73,6 +80,13 @@ impl<'a> Pool<'a> {
         let index = usize::try_from(offset / self.shape.chunk()).ok()?;
         (offset.is_multiple_of(self.shape.chunk()) && index < self.chunks.len()).then_some(index)
     }
+}
+
+/// The heads of a warp that lead to chunks: none if the warp has a short stream.
+fn heads_of_chains(shape: Shape, warp_size: WarpSize, heads: &[u8]) -> impl Iterator<Item = Head> {
+    let short = shape.short && is_short(heads);
+    let count = if short { 0 } else { shape.heads(warp_size) as usize };
+    heads.chunks_exact(Head::SIZE).take(count).filter_map(Head::read)
 }
 
 /// What a launch left in device memory besides its part of the pool.
@@ -128,7 +142,7 @@ impl<'p> KeptWarps<'p> {
     pub fn digested(&self, warp: WarpStream) -> WarpStream {
         WarpStream { digest: digest::warp(self.base, &warp), ..warp }
     }
-    /// What [`decode_launch`] returns, of streams that need no decoding.
+    /// What [`decode_launches`] returns for a launch, of streams that need no decoding.
     pub fn streams(&self, warps: Vec<WarpStream>) -> DecodedStreams {
         let kept: Vec<_> = warps.into_iter().filter(|w| self.takes(w.warp)).collect();
         let recorded = kept.iter().map(|w| w.lanes.elements()).sum();
@@ -138,62 +152,54 @@ impl<'p> KeptWarps<'p> {
     }
 }
 
-/// Decodes the streams of the warps of a launch that `kept` keeps, and compresses them.
-pub(crate) fn decode_launch(
+/// Decodes the streams of launches that share a pool, and compresses them: of each launch the warps that its
+/// [`KeptWarps`] keep.
+pub(crate) fn decode_launches(
     pool: &mut Pool<'_>,
-    memory: LaunchBuffers<'_>,
-    kept: &KeptWarps<'_>,
-) -> DecodedStreams {
-    let per_warp = pool.shape.heads(pool.warp_size) as usize * Head::SIZE;
-    let before = pool.taken;
+    launches: &[(LaunchBuffers<'_>, &KeptWarps<'_>)],
+) -> Vec<DecodedStreams> {
     // Which chain gets a contested chunk depends on the order of the warps. The content does not, so it is
     // decoded in parallel.
-    let all = memory.heads.chunks_exact(per_warp.max(1)).enumerate();
-    let mut chains = Chains::default();
-    let most_elements = pool.shape.chunk() / pool.shape.element;
-    let mut frames: Vec<Vec<WarpChunks>> = Vec::new();
-    let mut elements = 0;
-    for (i, heads) in all {
-        let warp = WarpId(memory.first_warp + i as u64);
-        let before = chains.chunks.len();
-        let found = pool.find(warp, i, heads, &mut chains);
-        if !kept.takes(warp) {
-            continue;
-        }
-        let own = (chains.chunks.len() - before) as u64 * most_elements;
-        match frames.last_mut() {
-            Some(frame) if StreamFrame::has_room(frame.len(), elements + own) => {
-                frame.push(found);
-                elements += own;
-            }
-            _ => {
-                frames.push(vec![found]);
-                elements = own;
-            }
-        }
+    let found: Vec<FoundLaunch<'_>> =
+        launches.iter().map(|(memory, kept)| pool.find_launch(*memory, kept)).collect();
+    let work = found.iter().map(|launch| launch.work).sum();
+    let (mut frames, mut decoders, mut all) = (Vec::new(), Vec::new(), Vec::new());
+    for (i, launch) in found.into_iter().enumerate() {
+        frames.extend(launch.frames.into_iter().map(|(first, frame)| (i, first, frame)));
+        decoders.push(launch.decoder);
+        let decoded = DecodedStreams { bytes: launch.bytes, ..DecodedStreams::default() };
+        all.push((decoded, Complaints::default()));
     }
-    let reader = WarpDecoder { level: pool.level, warp_size: pool.warp_size, chains, memory, kept };
-    let bytes = (pool.taken - before) * pool.shape.chunk();
-    let work = bytes as usize + memory.heads.len() + memory.finals.len();
-    let mut first = 0;
-    let frames = frames.into_iter().map(|frame| {
-        first += frame.len();
-        (first - frame.len(), frame)
-    });
-    let mut decoded = DecodedStreams { bytes, ..DecodedStreams::default() };
-    let mut complaints = Complaints::default();
-    for frame in WORKERS.map(frames.collect(), work, |(first, frame)| reader.frame(first, frame)) {
+    let decode = |(i, first, frame): (usize, usize, Vec<WarpChunks>)| {
+        decoders.get(i).map(|decoder| (i, decoder.frame(first, frame)))
+    };
+    for (i, frame) in WORKERS.map(frames, work, decode).into_iter().flatten() {
+        let Some((decoded, complaints)) = all.get_mut(i) else { continue };
         decoded.recorded += frame.recorded;
         decoded.dropped = decoded.dropped.saturating_add(frame.dropped);
         complaints.add(frame.complaints);
         decoded.streams.push(frame.frame);
     }
-    let more = complaints.count - complaints.damage.len();
-    decoded.damage = complaints.damage;
-    if more > 0 {
-        decoded.damage.push(format!("and {more} more"));
-    }
-    decoded
+    let finish = |(mut decoded, complaints): (DecodedStreams, Complaints)| {
+        let more = complaints.count - complaints.damage.len();
+        decoded.damage = complaints.damage;
+        if more > 0 {
+            decoded.damage.push(format!("and {more} more"));
+        }
+        decoded
+    };
+    all.into_iter().map(finish).collect()
+}
+
+/// The chunks of a launch's warps.
+struct FoundLaunch<'p> {
+    decoder: WarpDecoder<'p>,
+    /// The warps of each frame, with the number of warps before them.
+    frames: Vec<(usize, Vec<WarpChunks>)>,
+    /// Bytes of the pool that the launch used.
+    bytes: u64,
+    /// Bytes to decode.
+    work: usize,
 }
 
 /// Complaints about the bytes: the first few as text, all as a number.
@@ -276,6 +282,42 @@ enum ChunkState {
 }
 
 impl<'a> Pool<'a> {
+    /// Finds the chunks of the warps of a launch, and divides those that `kept` keeps into frames.
+    fn find_launch<'p>(&mut self, memory: LaunchBuffers<'p>, kept: &'p KeptWarps<'p>) -> FoundLaunch<'p>
+    where
+        'a: 'p,
+    {
+        let before = self.taken;
+        let mut chains = Chains::default();
+        let most_elements = self.shape.chunk() / self.shape.element;
+        let mut frames: Vec<(usize, Vec<WarpChunks>)> = Vec::new();
+        let (mut elements, mut warps) = (0, 0);
+        for (i, heads) in memory.heads.chunks_exact(self.bytes_of_heads().max(1)).enumerate() {
+            let warp = WarpId(memory.first_warp + i as u64);
+            let before = chains.chunks.len();
+            let found = self.find(warp, i, heads, &mut chains);
+            if !kept.takes(warp) {
+                continue;
+            }
+            let own = (chains.chunks.len() - before) as u64 * most_elements;
+            match frames.last_mut() {
+                Some((_, frame)) if StreamFrame::has_room(frame.len(), elements + own) => {
+                    frame.push(found);
+                    elements += own;
+                }
+                _ => {
+                    frames.push((warps, vec![found]));
+                    elements = own;
+                }
+            }
+            warps += 1;
+        }
+        let bytes = (self.taken - before) * self.shape.chunk();
+        let work = bytes as usize + memory.heads.len() + memory.finals.len();
+        let decoder = WarpDecoder { level: self.level, warp_size: self.warp_size, chains, memory, kept };
+        FoundLaunch { decoder, frames, bytes, work }
+    }
+
     /// Finds the chunks of a warp's streams, and appends them to `chains`.
     fn find(&mut self, warp: WarpId, index: usize, heads: &[u8], chains: &mut Chains<'a>) -> WarpChunks {
         let first = chains.ends.len();
@@ -287,7 +329,7 @@ impl<'a> Pool<'a> {
             lost: false,
             complaints: Complaints::default(),
         };
-        for head in heads.chunks_exact(Head::SIZE).filter_map(Head::read) {
+        for head in heads_of_chains(self.shape, self.warp_size, heads) {
             found.dropped = found.dropped.saturating_add(head.dropped);
             self.chain(head.first, &mut found, &mut chains.chunks);
             chains.ends.push(chains.chunks.len());
@@ -353,8 +395,14 @@ impl WarpDecoder<'_> {
         let chunks = if chains.is_empty() { &[] } else { self.chains.chunks(chains.start) };
         let streams = match self.level {
             Level::Path => {
-                let make = |e: [&[u8; 4]; 3]| u32::from_le_bytes(*e[0]);
-                let (words, ends) = self.lanes(warp, chunks, 1, &mut lost, &mut complaints, make);
+                let (words, ends) = match self.short_words(index) {
+                    // A word without decisions is not an element.
+                    Some(words) => by_lane(words.into_iter().map(|word| (word > 1).then_some(word))),
+                    None => {
+                        let make = |e: [&[u8; 4]; 3]| u32::from_le_bytes(*e[0]);
+                        self.lanes(warp, chunks, 1, &mut lost, &mut complaints, make)
+                    }
+                };
                 Lanes::Path { words, ends }
             }
             Level::Fingerprint => {
@@ -387,6 +435,14 @@ impl WarpDecoder<'_> {
             dropped = dropped.max(1);
         }
         (WarpStream { warp, digest: 0, dropped, lanes: streams }, complaints)
+    }
+
+    /// The words of the lanes, if the heads of the warp at this position hold a short stream.
+    fn short_words(&self, index: usize) -> Option<[u32; 32]> {
+        let shape = Shape::of(self.level, self.warp_size);
+        let each = shape.head_bytes(self.warp_size) as usize;
+        let head = self.memory.heads.get(index * each..)?.get(..each)?;
+        (shape.short && is_short(head)).then(|| short_words(head))
     }
 
     /// Splits a chain that all lanes share by lane. Elements have `N` bytes; `group` of them make one item. A
@@ -534,6 +590,16 @@ fn is_zero(bytes: &[u8]) -> bool {
     let (words, rest) = bytes.as_chunks::<8>();
     let rest = rest.iter().fold(0, |all, byte| all | *byte);
     words.iter().fold(0, |all, word| all | u64::from_le_bytes(*word)) == 0 && rest == 0
+}
+
+/// Lists of at most one element for each lane, as [`WarpDecoder::lanes`] returns them.
+fn by_lane(of_lanes: impl Iterator<Item = Option<u32>>) -> (Vec<u32>, Vec<u32>) {
+    let (mut all, mut ends) = (Vec::new(), Vec::new());
+    for element in of_lanes {
+        all.extend(element);
+        ends.push(all.len() as u32);
+    }
+    (all, ends)
 }
 
 /// Reads eight bytes at `at`; 0 past the end.

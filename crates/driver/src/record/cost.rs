@@ -179,7 +179,8 @@ fn load(
                     loaded.left_out = launch.warps() - u64::from(context.warps);
                 }
             }
-            let hidden = loaded.context.as_ref().map(|(at, context)| context.hidden_parameter(*at));
+            let level = plan.request.level;
+            let hidden = loaded.context.as_ref().map(|(at, context)| context.hidden_parameter(*at, level));
             loaded.params = with_hidden_parameter(&prepared.params, &hidden.unwrap_or_default());
         }
         all.push(loaded);

@@ -17,7 +17,7 @@ use prlx_trace::launch::{ArgInfo, Fault, Launch};
 use prlx_trace::mark::{Marks, Track};
 use prlx_trace::{FuncId, LaneMask, Level, ModuleId, TableContents, WarpId, WarpSize};
 
-use crate::decode::{DecodedStreams, KeptWarps, LaunchBuffers, Pool, decode_launch};
+use crate::decode::{DecodedStreams, KeptWarps, LaunchBuffers, Pool, decode_launches};
 use crate::digest;
 use crate::driver::{DevicePtr, Driver, LaunchStats, ModuleCode, Observed};
 use crate::error::{Error, ErrorKind};
@@ -178,7 +178,10 @@ impl LaunchRecorder<'_> {
         let context = self.context(launch, pool, held)?;
         let at = held.zeroed(self.driver, Context::SIZE as u64, 16)?;
         self.driver.write(DevicePtr(at), &context.to_bytes())?;
-        let params = with_hidden_parameter(&self.prepared.params, &context.hidden_parameter(at));
+        let params = with_hidden_parameter(
+            &self.prepared.params,
+            &context.hidden_parameter(at, self.plan.request.level),
+        );
         let ended = started(self.driver.launch(module, &self.job.kernel, &self.job.config, &params))?;
         let decoded = match self.read_streams(launch, &context, kept) {
             // A device may refuse to be read after a fault. Then the fault is all that is known.
@@ -258,7 +261,7 @@ impl LaunchRecorder<'_> {
         let room = |each: u64| launch.warps().checked_mul(each).ok_or_else(many);
         let few = |warps: u64| u32::try_from(warps).map_err(|_| many());
         let finals = if launch.level == Level::Fingerprint { room(self.plan.finals.bytes())? } else { 0 };
-        let heads = room(shape.heads(launch.warp_size) * Head::SIZE as u64)?;
+        let heads = room(shape.head_bytes(launch.warp_size))?;
         let (tracks, track_log, recorded) = match &state.tracks {
             None => (0, 0, last - first),
             Some(layout) => {
@@ -311,7 +314,7 @@ impl LaunchRecorder<'_> {
         let first = u64::from(context.warp_first);
         let most = if self.plan.writes() { context.size / 2 / shape.chunk() } else { 0 };
         let warps = u64::from(context.warps).min(most);
-        let each = (shape.heads(launch.warp_size) * Head::SIZE as u64) as usize;
+        let each = shape.head_bytes(launch.warp_size) as usize;
         let mut heads = vec![0; warps as usize * each];
         for (warp, head) in heads.chunks_exact_mut(each).enumerate() {
             let at = context.pool + warp as u64 * shape.chunk();
@@ -344,7 +347,7 @@ impl LaunchRecorder<'_> {
         };
         let used = cursor.min(given.size) / shape.chunk() * shape.chunk();
         let (first, count) = (u64::from(given.warp_first), u64::from(given.warps));
-        let each = shape.heads(launch.warp_size) * Head::SIZE as u64;
+        let each = shape.head_bytes(launch.warp_size);
         let layout = self.plan.finals;
         let hashes = if launch.level == Level::Fingerprint { layout.bytes() } else { 0 };
         let bytes = read(given.pool, used)?;
@@ -354,7 +357,7 @@ impl LaunchRecorder<'_> {
             Pool::new(launch.level, launch.warp_size, given.pool, &bytes, given.bucket, [&heads[..]]);
         let sites = self.plan.module.sites.len();
         let memory = LaunchBuffers { first_warp: first, heads: &heads, finals: &finals, layout, sites };
-        Ok(decode_launch(&mut pool, memory, kept))
+        Ok(decode_launches(&mut pool, &[(memory, kept)]).pop().unwrap_or_default())
     }
 
     /// Reads the tables and records of a probe program.

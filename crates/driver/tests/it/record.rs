@@ -146,6 +146,31 @@ fn words_come_back_by_lane() {
 }
 
 #[test]
+fn short_streams_lie_in_the_heads() {
+    let body: Body = |lanes| {
+        // Lane 3 of warp 1 decides 1, 0, 1; lane 31 decides 0; the others decide nothing.
+        let masks: [u32; 7] = [1 << 3 | !(1 << 3 | 1 << 31), 1 << 31, 1 << 3, 1 << 3, 0, 0, 0];
+        let head: Vec<u8> = [1].into_iter().chain(masks).flat_map(u32::to_le_bytes).collect();
+        let at = lanes.head(1, 0);
+        lanes.memory.set(at, &head);
+        // Warp 2 has a chunk.
+        lanes.store(2, 5, &9u32.to_le_bytes());
+    };
+    let r = recorded(Level::Path, &job(2, 64), RecordOptions::default(), body).unwrap();
+    assert_eq!((&r.damage, &r.fault), (&vec![], &None));
+    let only = |all: &[(usize, u32)]| {
+        let mut want = vec![Vec::new(); 32];
+        all.iter().for_each(|(lane, word)| want[*lane].push(*word));
+        want
+    };
+    assert_eq!(words(&r, 0), only(&[]));
+    assert_eq!(words(&r, 1), only(&[(3, 0b1101), (31, 0b10)]));
+    assert_eq!(words(&r, 2), only(&[(5, 9)]));
+    let totals = r.recording.launch.totals;
+    assert_eq!((totals.recorded, totals.dropped), (3, 0));
+}
+
+#[test]
 fn what_does_not_fit_is_counted() {
     // Two chunks of room, and both warps want three each.
     let body: Body = |lanes| {

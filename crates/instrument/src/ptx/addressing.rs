@@ -130,9 +130,10 @@ impl Lowering<'_> {
 
     /// `%~link`: address of this lane's stream head, from `%~warp` and the address of all heads in `%~link`.
     pub(super) fn head(&self, s: &mut Snippet<'_>) {
-        let heads = self.state.shape.heads(self.plan.warp_size);
-        s.ptx(&format!("mad.wide.u32 %~link, %~warp, {}, %~link;", heads * Head::SIZE as u64));
-        if heads > 1 {
+        let shape = self.state.shape;
+        let bytes = shape.head_bytes(self.plan.warp_size);
+        s.ptx(&format!("mad.wide.u32 %~link, %~warp, {bytes}, %~link;"));
+        if shape.lanes == 1 {
             s.ptx(&format!("mov.u32 %~a, %laneid;\nmad.wide.u32 %~link, %~a, {}, %~link;", Head::SIZE));
         }
     }

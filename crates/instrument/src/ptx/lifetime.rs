@@ -110,11 +110,7 @@ impl Lowering<'_> {
         }
         match self.state.level {
             Level::Path if !self.writes() => {}
-            Level::Path => {
-                s.ptx("setp.eq.u32 %~q, %~word, 1;\n@%~q bra $~last#;");
-                self.append(s, &["%~word"]);
-                s.ptx("$~last#:");
-            }
+            Level::Path => self.write_last_word(s),
             Level::Fingerprint => self.write_warp_hashes(s),
             Level::Events | Level::Operands => {}
             Level::Probe => {

@@ -50,6 +50,8 @@ pub(super) enum Sample {
     Whole,
     /// No element was written yet, and the head is empty.
     Fresh,
+    /// No element was written yet, and all lanes of the warp are active and hold the same values.
+    FreshWhole,
     /// No element was written yet, and the head has a chunk.
     Joined,
     /// No element was written yet, and a chunk was assigned to the warp before the launch.
@@ -81,9 +83,10 @@ pub(super) enum Sample {
 use Sample::*;
 
 /// Used twice: first with states in which something is written (full words, wanted visits), then with any.
-const SAMPLES: [Sample; 24] = [
-    Room, Room, Room, Room, Whole, Whole, Whole, Fresh, Joined, Given, Given, Given, Full, FullJoined,
-    Loaded, Empty, Filling, Exhausted, Bucket, Lost, Off, NoContext, Filtered, Filtered,
+const SAMPLES: [Sample; 27] = [
+    Room, Room, Room, Room, Whole, Whole, Whole, Fresh, FreshWhole, FreshWhole, FreshWhole, Joined, Given,
+    Given, Given, Full, FullJoined, Loaded, Empty, Filling, Exhausted, Bucket, Lost, Off, NoContext,
+    Filtered, Filtered,
 ];
 
 /// Number of samples of a probe program, each with other values.
@@ -129,7 +132,10 @@ impl<'a> Samples<'a> {
                 // The context exists, but has no tables and records.
                 Level::Probe if seed % 8 == 6 => Exhausted,
                 Level::Probe => Room,
-                _ => SAMPLES[seed as usize % SAMPLES.len()],
+                level => match SAMPLES[seed as usize % SAMPLES.len()] {
+                    FreshWhole if level != Level::Path => Fresh,
+                    sample => sample,
+                },
             };
             let (machine, lane) = prepare(texts, f, layout, &parts, sample, seed);
             SampleState { sample, seed, machine, lane }
@@ -247,7 +253,7 @@ impl LanePlace {
     fn of(level: Level, size: WarpSize, sample: Sample, seed: u64) -> LanePlace {
         // Some launches have one dimension. In a full warp the first lane writes the joint entry.
         let flat = (seed + seed / SAMPLES.len() as u64) % 2 == 1 && sample != Filtered;
-        let whole = sample == Whole && level == Level::Probe;
+        let whole = sample == Whole && level == Level::Probe || sample == FreshWhole;
         let nth = seed.saturating_sub(PROBE_SAMPLES) as u32;
         let flat = if whole { nth >= 3 } else { flat };
         let of = |many: [u32; 3], none| if flat { [many[0], none, none] } else { many };
@@ -264,7 +270,7 @@ impl LanePlace {
         let clock = mix(seed) as u32;
         let multiprocessor = (mix(seed) % 400) as u32;
         let lane = linear % lanes;
-        let mask = if sample == Whole { size.full_mask().0 } else { 1 << lane };
+        let mask = if matches!(sample, Whole | FreshWhole) { size.full_mask().0 } else { 1 << lane };
         LanePlace {
             flat,
             whole,
@@ -350,7 +356,7 @@ fn prepare(
     let told = match seed % 4 {
         _ if lane.context == 0 => HiddenParameter::default(),
         3 => HiddenParameter { context: CONTEXT, ..HiddenParameter::default() },
-        _ => context.hidden_parameter(CONTEXT),
+        _ => context.hidden_parameter(CONTEXT, level),
     };
     let HiddenParameter { context: at, tables, ends, cta_warps } = told;
     let params = [("context", vec![at, tables, ends, cta_warps]), ("state", vec![record])];
@@ -454,7 +460,7 @@ fn cursor(f: &FunctionPair<'_>, shape: Shape, sample: Sample, seed: u64, place: 
             first + chunk - row * (1 + (seed / SAMPLES.len() as u64) % 2)
         }
         Room | Whole => first + row * (1 << (seed % 4)),
-        Fresh | Joined | Given | NoContext | Filtered => part,
+        Fresh | FreshWhole | Joined | Given | NoContext | Filtered => part,
         Full | FullJoined | Loaded | Empty | Filling | Exhausted | Bucket => first + chunk,
         Lost => 2 + 5 * chunk,
         Off => 1 + 3 * chunk,

@@ -298,7 +298,8 @@ fn heads_lie_where_contexts_lay() {
     let stream = app.stream();
     let mut launches = 0;
     let mut launch = |count, ctas| {
-        let recorded = (0..count).filter(|i| app.recorded(&recorder, &plan, launches + i, ctas, stream)).count();
+        let recorded =
+            (0..count).filter(|i| app.recorded(&recorder, &plan, launches + i, ctas, stream)).count();
         launches += count;
         assert_eq!(app.synchronize(), 0);
         recorder.wait_for_copies();
@@ -309,8 +310,8 @@ fn heads_lie_where_contexts_lay() {
         // One of each generation's.
         launch(40, 1);
         launch(40, 1);
-        // 800 heads of 16 bytes need three quarters of an arena of 16 KiB.
-        large += launch(1, 400);
+        // 400 heads of 32 bytes need three quarters of an arena of 16 KiB.
+        large += launch(1, 200);
     }
     assert!(large > 0);
     let (counts, dead) = recorder.finish(Duration::from_secs(20));

@@ -23,11 +23,11 @@ use prlx_trace::{FuncId, Level, Recording};
 
 use crate::cuda::recorder::batch::CopiedBatch;
 use crate::cuda::recorder::launch::Finished;
-use crate::cuda::recorder::layout::{Slot, WARP};
+use crate::cuda::recorder::layout::{Layout, Slot, WARP};
 use crate::cuda::recorder::limits::IDLE;
 use crate::cuda::recorder::shared::Shared;
-use crate::cuda::recorder::state::{HostTimes, Ownership, Progress};
-use crate::decode::{DecodedStreams, KeptWarps, LaunchBuffers, Pool, decode_launch};
+use crate::cuda::recorder::state::{HostTimes, Ownership, PlacedLaunch, Progress};
+use crate::decode::{DecodedStreams, KeptWarps, LaunchBuffers, Pool, decode_launches};
 use crate::digest::Basis;
 use crate::record::launches::{recording, records, wanted};
 
@@ -111,68 +111,47 @@ pub(super) fn marks(plan: &Plan, launch: &Launch, slot: &Slot, bytes: &[u8]) -> 
     Some(Marks { module, launch: number, tracks, left_out })
 }
 
-/// Returns the memory of the batch.
-fn deliver(shared: &Shared, batch: CopiedBatch, known: &mut DigestBases, sink: &mut Sink) -> Vec<u8> {
-    let (pool, arena) = batch.bytes.split_at_checked(batch.pool).unwrap_or_default();
-    let part = |at: u64, from: u64, bytes: u64| {
-        let from = (at.wrapping_sub(batch.used).wrapping_add(from)) as usize;
-        arena.get(from..).and_then(|a| a.get(..bytes as usize)).unwrap_or_default()
-    };
-    let room = |warps, each| shared.layout.room(warps, each).unwrap_or_default();
-    let all = batch.slots.iter().map(|slot| part(slot.heads, 0, room(slot.kind.warps(), 0).0));
-    let mut pool = Pool::new(shared.layout.level, WARP, batch.area.pool, pool, batch.area.bucket, all);
-    for placed in batch.launches {
-        let (state, probes) = (&placed.plan.probe_state, shared.layout.level == Level::Probe);
-        // All launches add to the same tables, so mixing does not matter for them.
-        if placed.ownership != Ownership::Exclusive
+/// Decodes the launches of a batch together, since one small launch does not keep the workers busy, and
+/// delivers them. Returns the memory of the batch.
+fn deliver(shared: &Shared, mut batch: CopiedBatch, known: &mut DigestBases, sink: &mut Sink) -> Vec<u8> {
+    let probes = shared.layout.level == Level::Probe;
+    // All launches add to the same tables, so mixing does not matter for them.
+    let mixed = |placed: &mut PlacedLaunch| {
+        let state = &placed.plan.probe_state;
+        placed.ownership != Ownership::Exclusive
             && !(probes && state.records.warp == 0 && state.tracks.is_none())
-        {
-            shared.lock().add_unrecorded(
-                placed.launch,
-                "two instances of its graph ran at once, and wrote to one place",
-            );
-            continue;
+    };
+    for placed in batch.launches.extract_if(.., mixed) {
+        shared
+            .lock()
+            .add_unrecorded(placed.launch, "two instances of its graph ran at once, and wrote to one place");
+    }
+    let launches = std::mem::take(&mut batch.launches);
+    let memory = BatchMemory::of(shared, &batch);
+    let start = Instant::now();
+    let plans: Vec<Arc<Plan>> = launches.iter().map(|placed| Arc::clone(&placed.plan)).collect();
+    let all_kept: Vec<KeptWarps<'_>> = launches
+        .iter()
+        .zip(&plans)
+        .map(|(placed, plan)| KeptWarps::new(plan, known.of(plan, placed.launch.kernel), &placed.launch))
+        .collect();
+    let decoded = match probes {
+        true => launches.iter().map(|_| DecodedStreams::default()).collect(),
+        false => {
+            let heads = batch.slots.iter().map(|slot| memory.heads(slot));
+            let (area, level) = (batch.area, shared.layout.level);
+            let mut pool = Pool::new(level, WARP, area.pool, memory.pool, area.bucket, heads);
+            let buffers: Vec<_> =
+                launches.iter().map(|placed| memory.buffers(placed)).zip(&all_kept).collect();
+            decode_launches(&mut pool, &buffers)
         }
-        let (first_warp, last) = wanted(&placed.plan.request, &placed.launch);
-        let slot = &placed.slot;
-        let each = slot.kind.each();
-        let (before, own) = (room(first_warp, each), room(last - first_warp, each));
-        let (heads, finals) = (part(slot.heads, before.0, own.0), part(slot.finals, before.1, own.1));
-        let (layout, sites) = (placed.plan.finals, placed.plan.module.sites.len());
+    };
+    shared.lock().time_spent.decoding += start.elapsed();
+    for ((placed, kept), decoded) in launches.into_iter().zip(&all_kept).zip(decoded) {
         let start = Instant::now();
-        let kept = KeptWarps::new(&placed.plan, known.of(&placed.plan, placed.launch.kernel), &placed.launch);
-        let (decoded, tallies) = match probes {
-            false => {
-                let buffers = LaunchBuffers { first_warp, heads, finals, layout, sites };
-                (decode_launch(&mut pool, buffers, &kept), Vec::new())
-            }
-            true => {
-                let bytes = part(slot.finals, 0, placed.launch.warps().saturating_mul(state.records.warp));
-                (DecodedStreams::default(), records(state, &placed.launch, bytes))
-            }
-        };
-        let marks = state.tracks.as_ref().and_then(|_| {
-            let bytes = part(slot.tracks, 0, slot.track_bytes());
-            shared
-                .lock()
-                .size_history
-                .learn_track(&placed.launch, tracks::wanted(slot.kind.tracks().log, bytes));
-            marks(&placed.plan, &placed.launch, slot, bytes)
-        });
-        let took = decoded.bytes.saturating_add(shared.layout.bytes(decoded.dropped));
-        shared.lock().size_history.learn(&placed.launch, slot.kind.recorded(), took);
-        let mut launch = placed.launch;
-        let whole = placed.progress == Progress::Done;
-        if !whole {
-            let (kind, text) = match &batch.dead {
-                Some(why) => (FaultKind::Fault, format!("it had not ended when its context died: {why}")),
-                None => (FaultKind::Stuck, "it still ran when the recording ended".to_owned()),
-            };
-            launch.fault = Some(Fault { kind, text, unfinished: None });
-        }
-        let (recording, damage) = recording(&kept, launch, decoded);
+        let (finished, whole) = finish(shared, &batch, &memory, placed, kept, decoded);
         let apart = start.elapsed();
-        sink(Finished { recording, tallies, marks, damage, host_times: placed.host_times });
+        sink(finished);
         let mut state = shared.lock();
         state.time_spent.decoding += apart;
         state.time_spent.delivery += start.elapsed() - apart;
@@ -184,4 +163,90 @@ fn deliver(shared: &Shared, batch: CopiedBatch, known: &mut DigestBases, sink: &
         state.progress += 1;
     }
     batch.bytes
+}
+
+/// The copied memory of a batch.
+struct BatchMemory<'a> {
+    layout: Layout,
+    /// The used part of the pool.
+    pool: &'a [u8],
+    /// Heads and hashes.
+    arena: &'a [u8],
+    /// Device address of `arena`.
+    used: u64,
+}
+
+impl<'a> BatchMemory<'a> {
+    fn of(shared: &Shared, batch: &'a CopiedBatch) -> BatchMemory<'a> {
+        let (pool, arena) = batch.bytes.split_at_checked(batch.pool).unwrap_or_default();
+        BatchMemory { layout: shared.layout, pool, arena, used: batch.used }
+    }
+
+    /// `bytes` bytes, `from` bytes after a device address.
+    fn part(&self, at: u64, from: u64, bytes: u64) -> &'a [u8] {
+        let from = (at.wrapping_sub(self.used).wrapping_add(from)) as usize;
+        self.arena.get(from..).and_then(|a| a.get(..bytes as usize)).unwrap_or_default()
+    }
+
+    /// Bytes of the heads of `warps` warps, and of what else they have.
+    fn room(&self, warps: u64, each: u64) -> (u64, u64) {
+        self.layout.room(warps, each).unwrap_or_default()
+    }
+
+    fn heads(&self, slot: &Slot) -> &'a [u8] {
+        self.part(slot.heads, 0, self.room(slot.kind.warps(), 0).0)
+    }
+
+    /// What a launch left besides its part of the pool.
+    fn buffers(&self, placed: &PlacedLaunch) -> LaunchBuffers<'a> {
+        let (first_warp, last) = wanted(&placed.plan.request, &placed.launch);
+        let slot = &placed.slot;
+        let each = slot.kind.each();
+        let (before, own) = (self.room(first_warp, each), self.room(last - first_warp, each));
+        LaunchBuffers {
+            first_warp,
+            heads: self.part(slot.heads, before.0, own.0),
+            finals: self.part(slot.finals, before.1, own.1),
+            layout: placed.plan.finals,
+            sites: placed.plan.module.sites.len(),
+        }
+    }
+}
+
+/// A launch with everything that was recorded of it, and whether it had ended.
+fn finish(
+    shared: &Shared,
+    batch: &CopiedBatch,
+    memory: &BatchMemory<'_>,
+    placed: PlacedLaunch,
+    kept: &KeptWarps<'_>,
+    decoded: DecodedStreams,
+) -> (Finished, bool) {
+    let (state, slot) = (&placed.plan.probe_state, &placed.slot);
+    let tallies = match shared.layout.level {
+        Level::Probe => {
+            let bytes = placed.launch.warps().saturating_mul(state.records.warp);
+            records(state, &placed.launch, memory.part(slot.finals, 0, bytes))
+        }
+        _ => Vec::new(),
+    };
+    let marks = state.tracks.as_ref().and_then(|_| {
+        let bytes = memory.part(slot.tracks, 0, slot.track_bytes());
+        let wanted = tracks::wanted(slot.kind.tracks().log, bytes);
+        shared.lock().size_history.learn_track(&placed.launch, wanted);
+        marks(&placed.plan, &placed.launch, slot, bytes)
+    });
+    let took = decoded.bytes.saturating_add(shared.layout.bytes(decoded.dropped));
+    shared.lock().size_history.learn(&placed.launch, slot.kind.recorded(), took);
+    let mut launch = placed.launch;
+    let whole = placed.progress == Progress::Done;
+    if !whole {
+        let (kind, text) = match &batch.dead {
+            Some(why) => (FaultKind::Fault, format!("it had not ended when its context died: {why}")),
+            None => (FaultKind::Stuck, "it still ran when the recording ended".to_owned()),
+        };
+        launch.fault = Some(Fault { kind, text, unfinished: None });
+    }
+    let (recording, damage) = recording(kept, launch, decoded);
+    (Finished { recording, tallies, marks, damage, host_times: placed.host_times }, whole)
 }

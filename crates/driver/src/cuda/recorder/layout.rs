@@ -12,7 +12,7 @@
 
 use prlx_plan::Plan;
 use prlx_trace::device::tracks::{BEYOND, LOGS};
-use prlx_trace::device::{Context, Head, MAGAZINE_STRIDE, MAGAZINES, Shape, tracks};
+use prlx_trace::device::{Context, MAGAZINE_STRIDE, MAGAZINES, Shape, tracks};
 use prlx_trace::launch::Launch;
 use prlx_trace::{FuncId, Level, WarpSize};
 
@@ -130,7 +130,7 @@ impl Layout {
     }
     /// Bytes of a warp's heads.
     fn heads(&self) -> u64 {
-        self.shape.heads(WARP) * Head::SIZE as u64
+        self.shape.head_bytes(WARP)
     }
 }
 

@@ -1,7 +1,9 @@
 //! Level `path`: decisions as bits of a word, iterations as counts.
 
 use prlx_isa::view::{Guard, Reg, Type};
-use prlx_trace::device::{COUNT_BITS, COUNT_MORE, COUNT_WORD, WORD_BITS};
+use prlx_trace::device::{
+    COUNT_BITS, COUNT_MORE, COUNT_WORD, HiddenParameter, SHORT_BITS, SHORT_STREAM, WORD_BITS,
+};
 
 use crate::ptx::lane_state::trip;
 use crate::ptx::lowering::Lowering;
@@ -70,6 +72,79 @@ impl Lowering<'_> {
              {at}shl.b32 %~word, %~word, {bits};
              {at}or.b32 %~word, %~word, %~a;"
         ));
+    }
+
+    /// Writes the word that is not full, at the lane's end. If all lanes of a warp end together with short
+    /// streams, the lowest lane writes them to the warp's head, and the warp needs no chunk.
+    pub(in crate::ptx) fn write_last_word(&self, s: &mut Snippet<'_>) {
+        if self.state.shape.short {
+            self.write_short_stream(s);
+        }
+        s.ptx("setp.eq.u32 %~q, %~word, 1;\n@%~q bra $~last#;");
+        self.append(s, &["%~word"]);
+        s.ptx("$~last#:");
+    }
+
+    /// Writes the words of all lanes to the warp's head and goes to `$~last#`, if all lanes are active, none
+    /// has a chunk, and the words are short.
+    fn write_short_stream(&self, s: &mut Snippet<'_>) {
+        const MASKS: [&str; SHORT_BITS as usize] = ["w0", "w1", "w2", "w3", "value", "hash", "site"];
+        s.ptx(&format!(
+            "activemask.b32 %~mask;
+             setp.ne.u32 %~q, %~mask, -1;
+             @%~q bra $~apart#;
+             setp.lt.u64 %~q, %~cursor, {};
+             setp.lt.u32 %~r, %~word, {};
+             and.pred %~q, %~q, %~r;
+             vote.sync.all.pred %~q, %~q, %~mask;
+             @!%~q bra $~apart#;
+             setp.eq.u32 %~q, %~word, 1;
+             vote.sync.all.pred %~q, %~q, %~mask;
+             @%~q bra $~last#;",
+            self.state.shape.row(),
+            1 << SHORT_BITS,
+        ));
+        self.context(s);
+        if self.in_kernel() {
+            s.ptx(&format!(
+                "ld.param.u64 %~link, [~context+{}];
+                 ld.param.u32 %~d, [~context+{}];
+                 setp.eq.u32 %~q, %~d, 0;
+                 @%~q bra $~any#;
+                 mov.u32 %~a, %tid.x;
+                 shr.u32 %~a, %~a, {};
+                 mov.u32 %~b, %ctaid.x;
+                 mad.lo.u32 %~warp, %~b, %~d, %~a;
+                 bra $~found#;
+                 $~any#:",
+                HiddenParameter::offset("ends"),
+                HiddenParameter::offset("cta_warps"),
+                self.lane_bits(),
+            ));
+        }
+        self.check_filter(s, "last", "heads");
+        if self.in_kernel() {
+            s.ptx("$~found#:");
+        }
+        self.head(s);
+        for (bit, name) in MASKS.into_iter().enumerate() {
+            s.ptx(&format!(
+                "and.b32 %~a, %~word, {};
+                 setp.ne.u32 %~q, %~a, 0;
+                 vote.sync.ballot.b32 %~{name}, %~q, %~mask;",
+                1 << bit
+            ));
+        }
+        s.ptx(&format!(
+            "mov.u32 %~a, %laneid;
+             setp.eq.u32 %~q, %~a, 0;
+             mov.u32 %~a, {SHORT_STREAM};"
+        ));
+        for (i, four) in ["a", "w0", "w1", "w2", "w3", "value", "hash", "site"].chunks(4).enumerate() {
+            let list = four.iter().map(|name| format!("%~{name}")).collect::<Vec<_>>().join(", ");
+            s.ptx(&format!("@%~q st.global.v4.u32 [%~link+{}], {{{list}}};", 16 * i));
+        }
+        s.ptx("bra $~last#;\n$~apart#:");
     }
 
     /// Starts the counter of a loop at its entry.

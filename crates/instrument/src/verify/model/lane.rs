@@ -9,7 +9,7 @@ use prlx_plan::RollingHash;
 use prlx_trace::device::tables::{Part, Records};
 use prlx_trace::device::{
     COUNT_BITS, COUNT_MORE, COUNT_WORD, Context, Finals, Head, MAGAZINE_COUNT, MAGAZINE_STRIDE, MAGAZINES,
-    Shape, WORD_BITS, digest,
+    SHORT_BITS, SHORT_STREAM, Shape, WORD_BITS, digest,
 };
 use prlx_trace::kernel::Level;
 
@@ -83,9 +83,8 @@ impl LaneModel {
     }
 
     fn stream_head(&self) -> u64 {
-        let heads = self.shape().heads(self.finals.warp_size);
-        let index = if heads > 1 { self.warp * heads + u64::from(self.lane) } else { self.warp };
-        self.field("heads") + index * Head::SIZE as u64
+        let own = if self.shape().lanes == 1 { u64::from(self.lane) * Head::SIZE as u64 } else { 0 };
+        self.field("heads") + self.warp * self.shape().head_bytes(self.finals.warp_size) + own
     }
 
     /// Sets the state at a kernel's entry.
@@ -112,6 +111,7 @@ impl LaneModel {
     /// Writes pending elements and hashes at the end of the lane.
     pub fn end(&mut self) {
         match self.level {
+            Level::Path if self.writes_short_stream() => self.short_stream(),
             // A word without decisions is not written.
             Level::Path if self.word != 1 => self.element(&[u64::from(self.word)]),
             Level::Fingerprint if self.recorded() => {
@@ -136,6 +136,25 @@ impl LaneModel {
             let lost = self.cursor >> self.shape().chunk().trailing_zeros();
             let dropped = read(&self.memory, at, 8) + lost;
             write(&mut self.memory, at, 8, dropped);
+        }
+    }
+
+    /// Whether the warp writes its whole stream to its head. A sample knows of other lanes only that they
+    /// hold the same values.
+    fn writes_short_stream(&self) -> bool {
+        let whole = self.mask == self.finals.warp_size.full_mask().0;
+        self.shape().short && whole && self.cursor < self.shape().row() && self.word < 1 << SHORT_BITS
+    }
+
+    fn short_stream(&mut self) {
+        if self.word == 1 || !self.recorded() || self.lane != 0 {
+            return;
+        }
+        let head = self.stream_head();
+        write(&mut self.memory, head, 4, SHORT_STREAM.into());
+        for bit in 0..SHORT_BITS {
+            let lanes = if self.word >> bit & 1 == 1 { self.mask } else { 0 };
+            write(&mut self.memory, head + 4 + 4 * u64::from(bit), 4, lanes);
         }
     }
 
