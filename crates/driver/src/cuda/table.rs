@@ -459,7 +459,7 @@ macro_rules! cuda_calls {
             /// Makes later work of a stream wait for an event.
             cuStreamWaitEvent(stream: *mut ::core::ffi::c_void, event: *mut ::core::ffi::c_void, flags: u32);
             /// Begins capturing a stream into a graph.
-            cuStreamBeginCapture_v2(stream: *mut ::core::ffi::c_void, mode: i32);
+            @10010 cuStreamBeginCapture_v2(stream: *mut ::core::ffi::c_void, mode: i32);
             /// Ends the capture and returns the graph.
             cuStreamEndCapture(stream: *mut ::core::ffi::c_void, graph: *mut *mut ::core::ffi::c_void);
             /// Returns whether a stream is being captured.

@@ -288,6 +288,48 @@ fn accounted(all: &[Finished], counts: Counts, launches: u64) -> u64 {
     recorded
 }
 
+/// Short launches into a busy legacy default stream share events, and none of them is lost.
+#[test]
+fn short_launches_share_events() {
+    let app = App::start();
+    if !app.mocked() {
+        return;
+    }
+    let plan = app.plan();
+    let (recorder, all) = app.recorder(16 << 20);
+    #[expect(unsafe_code, reason = "handles of the program's")]
+    // SAFETY: the driver knows its default stream.
+    let legacy = unsafe { Stream::foreign(null_mut()) };
+    // How long it runs is known when it has been copied.
+    assert!(app.recorded(&recorder, &plan, 0, 1, legacy));
+    assert_eq!(app.synchronize(), 0);
+    recorder.wait_for_copies();
+    app.hold(legacy, true);
+    for i in 1..=40 {
+        assert!(app.recorded(&recorder, &plan, i, 1, legacy));
+    }
+    app.hold(legacy, false);
+    assert_eq!(app.synchronize(), 0);
+    recorder.wait_for_copies();
+    // The program has waited: all are copied, those without an event of their own too.
+    let start = Instant::now();
+    while all.lock().unwrap().len() < 41 && start.elapsed() < Duration::from_secs(20) {
+        std::thread::sleep(PAUSE);
+    }
+    assert_eq!(all.lock().unwrap().len(), 41);
+    for i in 41..=43 {
+        assert!(app.recorded(&recorder, &plan, i, 1, legacy));
+    }
+    let (counts, dead) = recorder.finish(Duration::from_secs(20));
+    let all = all.lock().unwrap();
+    assert_eq!((dead, accounted(&all, counts, 44)), (None, 44));
+    let timed = |f: &&Finished| f.recording.launch.totals.instrumented > 0;
+    let mut timed: Vec<u64> = all.iter().filter(timed).map(|f| f.recording.launch.number).collect();
+    timed.retain(|n| *n <= 40);
+    // The first finds the stream idle; every sixteenth has an event that the fifteen before it share.
+    assert_eq!(timed, [0, 1, 17, 33]);
+}
+
 /// Many small launches leave contexts in the front of a generation's arena. A later launch has its heads
 /// there, which must be zero.
 #[test]

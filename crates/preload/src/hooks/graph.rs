@@ -482,3 +482,12 @@ fn launched(launch: Option<recording::GraphLaunch>, code: i32, called: Instant) 
     }
     code
 }
+
+pub unsafe fn cuStreamBeginCapture_v2(real: &Functions, stream: *mut c_void, mode: i32) -> i32 {
+    guard(|| {
+        recording::before_capture(real);
+        Some(())
+    });
+    // SAFETY: the driver's function (P2) with the program's arguments (P1).
+    unsafe { (real.cuStreamBeginCapture_v2)(stream, mode) }
+}

@@ -86,6 +86,17 @@ pub fn copy_after_wait(real: &Functions) {
     }
 }
 
+/// Completes what is recorded of launches before a stream of the current context is captured.
+pub fn before_capture(real: &Functions) {
+    let Some(Some(session)) = SESSION.get() else { return };
+    let mut context = null_mut();
+    // SAFETY: the driver's function (P2); the output is a local variable (P3).
+    if unsafe { (real.cuCtxGetCurrent)(&mut context) } == 0 {
+        let found = lock(&session.contexts).get(&context.addr()).cloned().flatten();
+        found.into_iter().for_each(|context| context.recorder.before_capture());
+    }
+}
+
 /// Pauses the recorder of a device's primary context, which the program's next call may destroy. Continues
 /// with [`resume_primary`].
 pub fn pause_primary(device: i32) -> Option<Arc<ContextRecorder>> {

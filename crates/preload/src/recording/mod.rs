@@ -24,7 +24,7 @@ mod open;
 pub(crate) mod session;
 mod streams;
 
-pub use contexts::{copy_after_wait, finish_contexts, pause_primary, resume_primary};
+pub use contexts::{before_capture, copy_after_wait, finish_contexts, pause_primary, resume_primary};
 pub use flush::flush_at_exit;
 pub use graphs::{
     GraphLaunch, begin_graph_launch, graph_destroyed, graph_instantiated, is_node_context, new_node_context,

@@ -3,6 +3,7 @@
 
 use std::ptr::null_mut;
 
+use crate::cuda::calls::stream;
 use crate::cuda::library::failure::Failure;
 use crate::cuda::library::handles::{Context, Event, Stream};
 use crate::cuda::library::open::Library;
@@ -21,6 +22,13 @@ const NOT_READY: i32 = 600;
 
 /// A priority beyond every device's range, which the driver replaces by the highest one.
 const HIGHEST: i32 = -1000;
+
+impl Stream {
+    /// Whether it is the legacy default stream.
+    pub fn is_legacy(self) -> bool {
+        self.0.addr() <= stream::LEGACY as usize
+    }
+}
 
 impl Library {
     /// Runs `work` with `context` as the current context, and restores the calling thread's contexts.

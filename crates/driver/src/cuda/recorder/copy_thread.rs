@@ -115,7 +115,7 @@ impl CopyThread {
             let mut state = shared.lock();
             if state.pause_requests > 0 && !state.context_destroyed && state.failed.is_none() {
                 // The context may be destroyed soon.
-                drop(state);
+                self.end_shared(shared, state)?;
                 self.tables(shared)?;
                 state = shared.lock();
             }
@@ -128,7 +128,12 @@ impl CopyThread {
                 return Ok(());
             }
             (state.paused, self.copies_requested) = (false, state.copies_requested);
-            drop(state);
+            let hurried = state.copies_answered < self.copies_requested;
+            if hurried || state.deadline.is_some() {
+                self.end_shared(shared, state)?;
+            } else {
+                drop(state);
+            }
             self.events(shared)?;
             self.look(shared)?;
             let mut state = shared.lock();
@@ -171,6 +176,23 @@ impl CopyThread {
                 drop(shared.changed.wait_timeout(state, if busy { BUSY } else { IDLE }));
             }
         }
+    }
+
+    /// Records the event of launches that would share that of a later launch. The program has mostly waited
+    /// for them, so it passes soon.
+    fn end_shared(&self, shared: &Shared, mut state: MutexGuard<'_, State>) -> Result<(), Failure> {
+        let Some(stream) = state.sharing.1 else { return Ok(()) };
+        shared.record_shared_end(&mut state);
+        let event = state.waiting.get(&stream).and_then(|all| all.back()).map(|last| last.event);
+        drop(state);
+        let start = Instant::now();
+        while let Some(event) = event
+            && start.elapsed() < SPIN
+            && !shared.library.event_passed(event)?
+        {
+            std::thread::yield_now();
+        }
+        Ok(())
     }
 
     /// Chooses the next copy. `hurried` means that a thread of the program waits for ended launches.

@@ -136,6 +136,7 @@ impl Recorder {
             generations,
             open: None,
             waiting: BTreeMap::new(),
+            sharing: (Vec::new(), None),
             events: Vec::new(),
             progress: 0,
             stalled: None,

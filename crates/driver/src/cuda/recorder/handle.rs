@@ -75,9 +75,11 @@ impl Recorder {
                     size_estimate,
                     host_times: HostTimes::default(),
                 };
+                let shares = !shared.layout.tracked() && state.may_share(&placed.launch, stream);
                 let place = state.place(generation, [placed]);
-                let start = shared.library.with_relaxed_capture(|| shared.mark(&mut state, stream));
-                Ok(Ticket { hidden, called: None, place, start })
+                let mut mark = || shared.library.with_relaxed_capture(|| shared.mark(&mut state, stream));
+                let start = if shares { None } else { mark() };
+                Ok(Ticket { hidden, called: None, place, start, shares })
             }
             Err(why) => {
                 let why_not = shared.unrecorded_text(&state, why);
@@ -92,8 +94,16 @@ impl Recorder {
         if !self.forked() {
             let shared = &self.shared;
             let mut state = shared.lock();
-            let places = vec![ticket.place];
+            let mut places = vec![ticket.place];
             state.called(&places, ticket.called);
+            if ticket.shares {
+                state.sharing.0.append(&mut places);
+                state.sharing.1 = Some(stream);
+                return;
+            }
+            if stream.is_legacy() {
+                places.append(&mut state.sharing.0);
+            }
             shared
                 .library
                 .with_relaxed_capture(|| shared.record_end(&mut state, places, stream, ticket.start));
@@ -116,6 +126,15 @@ impl Recorder {
             if ran {
                 break;
             }
+        }
+    }
+
+    /// A stream of the launches' context is about to be captured. Nothing may be recorded into the legacy
+    /// default stream then, so the launches in it get the event that they share now.
+    pub fn before_capture(&self) {
+        if !self.forked() {
+            let mut state = self.shared.lock();
+            self.shared.library.with_relaxed_capture(|| self.shared.record_shared_end(&mut state));
         }
     }
 

@@ -47,6 +47,8 @@ pub struct Ticket {
     pub called: Option<[Instant; 2]>,
     pub(super) place: Placement,
     pub(super) start: Option<Event>,
+    /// It has no event of its own.
+    pub(super) shares: bool,
 }
 
 /// Why a launch is not recorded. It is made with an empty hidden parameter. The sink still receives it, with

@@ -37,5 +37,12 @@ pub(super) const STAGING: usize = 32;
 /// Bytes of each of these copies.
 pub(super) const STAGED: usize = 32 << 10;
 
+/// Maximum number of launches that share an event with a later one.
+pub(super) const SHARING: usize = 15;
+
+/// Launches of kernels that take longer than this have events of their own, in nanoseconds. An event costs
+/// the stream some 2 us.
+pub(super) const BRIEF: u64 = 200_000;
+
 /// Pause between two rounds of a thread that has nothing to do.
 pub(super) const IDLE: Duration = Duration::from_millis(10);

@@ -211,7 +211,15 @@ impl Shared {
         }
     }
 
-    /// Records an event behind launches that were placed; `start` is the event before them.
+    /// Records an event behind the launches that would share that of a later launch.
+    pub(super) fn record_shared_end(&self, state: &mut State) {
+        if let (places, Some(stream)) = std::mem::take(&mut state.sharing) {
+            self.record_end(state, places, stream, None);
+        }
+    }
+
+    /// Records an event behind launches that were placed; `start` is the event before
+    /// the first of them.
     pub(super) fn record_end(
         &self,
         state: &mut State,
@@ -219,7 +227,7 @@ impl Shared {
         stream: Stream,
         start: Option<Event>,
     ) {
-        if !state.writing(&places) {
+        if places.is_empty() || !state.writing(&places) {
             state.events.extend(start);
             return;
         }

@@ -32,6 +32,8 @@ pub(super) struct SizeHistory {
     most: BTreeMap<(ModuleId, FuncId, u64), u64>,
     /// Bytes that a kernel's longest track needed, by kernel.
     tracks: BTreeMap<(ModuleId, FuncId), u64>,
+    /// How long the last measured launch ran, in nanoseconds, by kernel.
+    times: BTreeMap<(ModuleId, FuncId), u64>,
 }
 
 impl SizeHistory {
@@ -60,6 +62,17 @@ impl SizeHistory {
     /// Estimated bytes of each track of such a launch; `None` for an unknown kernel.
     pub fn track(&self, launch: &Launch) -> Option<u64> {
         self.tracks.get(&(launch.module, launch.kernel)).map(|bytes| bytes + bytes / 8)
+    }
+    /// How long the kernel's last measured launch ran, in nanoseconds.
+    pub fn time(&self, kernel: (ModuleId, FuncId)) -> Option<u64> {
+        self.times.get(&kernel).copied()
+    }
+    /// Adds to the history: a launch of the kernel ran for `nanos` nanoseconds.
+    pub fn learn_time(&mut self, kernel: (ModuleId, FuncId), nanos: u64) {
+        if self.times.len() >= KNOWN && !self.times.contains_key(&kernel) {
+            self.times.clear();
+        }
+        self.times.insert(kernel, nanos);
     }
     /// Adds to the history: the launch's longest track needed `bytes` bytes.
     pub fn learn_track(&mut self, launch: &Launch, bytes: u64) {

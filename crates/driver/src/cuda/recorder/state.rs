@@ -17,6 +17,7 @@ use super::layout::{Area, Arena, ContextKind, GENERATIONS, Layout, Slot};
 use super::tables::Tables;
 use crate::cuda::library::handles::{Event, Stream};
 use crate::cuda::library::pinned::PinnedBuffer;
+use crate::cuda::recorder::limits::{BRIEF, SHARING};
 use crate::cuda::recorder::size_estimate::SizeHistory;
 
 /// A launch with its slot and its progress.
@@ -127,7 +128,7 @@ pub(super) struct Placement {
 /// An event, with the launches that have ended when it passes.
 pub(super) struct AwaitedEvent {
     pub event: Event,
-    /// Event before the launch, if it is timed.
+    /// Event before the launch of the first placement, if it is timed.
     pub start: Option<Event>,
     pub places: Vec<Placement>,
     /// When it was first seen that the event has passed.
@@ -175,6 +176,8 @@ pub(super) struct State {
     pub open: Option<usize>,
     /// Events by stream, in their order there.
     pub waiting: BTreeMap<Stream, VecDeque<AwaitedEvent>>,
+    /// Launches into the legacy default stream that will share the event of a later one, and that stream.
+    pub sharing: (Vec<Placement>, Option<Stream>),
     /// Free events, all with timing.
     pub events: Vec<Event>,
     /// Grows whenever a launch ends or a generation is cleaned.
@@ -340,9 +343,19 @@ impl State {
     }
     /// Notes how long a launch ran.
     pub fn ran(&mut self, place: &Placement, nanos: u64) {
+        let mut kernels = Vec::new();
         for placed in self.at(place).into_iter().flatten().filter(|p| p.progress == Progress::Pending) {
             placed.launch.totals.instrumented = nanos;
+            kernels.push((placed.launch.module, placed.launch.kernel));
         }
+        kernels.into_iter().for_each(|kernel| self.size_history.learn_time(kernel, nanos));
+    }
+    /// Whether a launch into this stream may share the event of a later launch: the stream is busy, and more
+    /// events would delay it.
+    pub fn may_share(&self, launch: &Launch, stream: Stream) -> bool {
+        let brief = self.size_history.time((launch.module, launch.kernel)).is_some_and(|n| n < BRIEF);
+        // Any stream may be captured or destroyed while its last launches have no event, but not this one.
+        stream.is_legacy() && brief && self.waiting.contains_key(&stream) && self.sharing.0.len() < SHARING
     }
     /// Notes that launches have ended or were never made.
     pub fn ended(&mut self, place: &Placement, how: Progress) {
@@ -411,6 +424,7 @@ impl State {
         }
         self.failed = Some(why.to_owned());
         self.waiting.clear();
+        self.sharing.0.clear();
         if self.survives_context {
             return;
         }
