@@ -257,7 +257,12 @@ impl LanePlace {
         let nth = seed.saturating_sub(PROBE_SAMPLES) as u32;
         let flat = if whole { nth >= 3 } else { flat };
         let of = |many: [u32; 3], none| if flat { [many[0], none, none] } else { many };
-        let first = if whole { 32 + nth.saturating_sub(4) } else { 32 };
+        // The first lane writes the head of a fresh warp.
+        let first = match sample {
+            FreshWhole => 32 + seed as u32 % 2,
+            _ if whole => 32 + nth.saturating_sub(4),
+            _ => 32,
+        };
         let tid = of([if flat { first } else { 7 }, 2, 1 + (seed as u32 % 3)], 0);
         let (ntid, nctaid) = (of([if whole && flat { 64 } else { 37 }, 3, 4], 1), of([70_000, 50, 9], 1));
         let ctaid = of([69_000, 41, seed as u32 % 9], 0);
@@ -477,9 +482,11 @@ fn lane(texts: &Inputs<'_>, f: &FunctionPair<'_>, sample: Sample, seed: u64, pla
         kind: f.old.kind,
         word: match (eager, seed % 4) {
             _ if f.idle => 1,
-            (true, _) => mix(seed + 2) as u32 >> 1 | 1 << 30,
-            (false, 0) => 1,
-            (false, _) => (mix(seed + 2) as u32 | 1 << 31) >> (1 + seed % 26),
+            (true, _) if sample != FreshWhole => mix(seed + 2) as u32 >> 1 | 1 << 30,
+            // Short words, and one that is not short enough for a head.
+            _ if matches!(sample, Whole | FreshWhole) => (mix(seed + 2) as u32 | 1 << 31) >> (24 + seed % 8),
+            (_, 0) => 1,
+            _ => (mix(seed + 2) as u32 | 1 << 31) >> (1 + seed % 26),
         },
         cursor,
         trips: (0..texts.plan.functions[f.index].trip_counters)
