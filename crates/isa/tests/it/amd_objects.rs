@@ -445,6 +445,14 @@ fn bundles_in_bundles() {
         deep = bundle(&[("hip-c", &deep)], 8);
     }
     assert!(read(&deep).unwrap_err().what.contains("nested too deeply"));
+    // Entries that share bytes could nest without end.
+    let mut shared = bundle(&[("hip-d", &object), ("hip-e", &object)], 8);
+    let first = shared[32..40].to_vec();
+    let second = 32 + 24 + 5;
+    shared[second..second + 8].copy_from_slice(&first);
+    assert!(read(&shared).unwrap_err().what.contains("entry `hip-e` overlaps what is before it"));
+    shared[32..40].fill(0);
+    assert!(read(&shared).unwrap_err().what.contains("entry `hip-d` overlaps"));
     let out = bundle(&[("hip-d", &object)], 8);
     assert!(read(&out[..out.len() - 1]).unwrap_err().what.contains("entry `hip-d`"));
     assert!(read(b"text").unwrap_err().what.contains("neither an AMD code object"));
@@ -471,6 +479,8 @@ fn bundles_of_a_program() {
     for image in &images {
         assert_eq!(image.code_object().unwrap().kernels[0].name, "vecadd");
     }
+    let many: Vec<(&str, &[u8])> = vec![("host-x86_64--", b""); 1025];
+    assert!(read(&bundle(&many, 8)).unwrap_err().what.contains("has 1025 entries, more than 1024"));
 }
 
 /// Cut anywhere, and with bytes changed anywhere: errors or other objects, never a panic.

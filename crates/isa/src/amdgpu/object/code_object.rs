@@ -26,6 +26,8 @@ const HSA: u8 = 64;
 const DYN: u16 = 3;
 /// `e_ident[EI_ABIVERSION]` of code object V4.
 const V4: u8 = 2;
+/// Maximum number of program headers. Compilers write about ten.
+const SEGMENTS: usize = 256;
 const LOAD: u32 = 1;
 const NOTE: u32 = 4;
 const EXECUTABLE: u32 = 1;
@@ -33,6 +35,8 @@ const EXECUTABLE: u32 = 1;
 const METADATA: (u32, &[u8]) = (32, b"AMDGPU\0");
 const OBJECT: u8 = 1;
 const FUNCTION: u8 = 2;
+/// `STT_AMDGPU_HSA_KERNEL`, which old assemblers give to kernels.
+const KERNEL: u8 = 10;
 /// Suffix of the symbols of kernel descriptors.
 const SUFFIX: &str = ".kd";
 /// Prefix of `amdhsa.target` before the target ID.
@@ -100,6 +104,11 @@ impl<'a> CodeObject<'a> {
         let elf = Elf::read(bytes)?;
         let version = version(&elf)?;
         let segments = Elf::segments(bytes)?;
+        if segments.len() > SEGMENTS {
+            let what =
+                format!("the code object has {} program headers, more than {SEGMENTS}", segments.len());
+            return Err(Error { at: 56, what });
+        }
         let metadata = segments.iter().filter(|s| s.kind == NOTE).find_map(note);
         let metadata = metadata.map(|(note, at)| metadata::read(note, at)).transpose()?.unwrap_or_default();
         let target = target(&elf, &metadata, version)?;
@@ -122,7 +131,7 @@ impl<'a> CodeObject<'a> {
 
     /// The functions, kernels included, in file order.
     pub fn functions(&self) -> impl Iterator<Item = &Symbol<'a>> {
-        self.symbols.iter().filter(|s| s.kind == FUNCTION)
+        self.symbols.iter().filter(|s| matches!(s.kind, FUNCTION | KERNEL))
     }
 
     /// The variables, in file order. Kernel descriptors are none.
@@ -174,7 +183,7 @@ impl<'a> CodeObject<'a> {
         let mut kernels = Vec::new();
         for symbol in self.symbols.iter().filter(|s| s.name.len() > SUFFIX.len() && s.name.ends_with(SUFFIX))
         {
-            let name = symbol.name.trim_end_matches(SUFFIX).to_owned();
+            let name = symbol.name.strip_suffix(SUFFIX).unwrap_or_default().to_owned();
             let wrong = |at: u64, what: String| Error { at, what: format!("kernel `{name}`: {what}") };
             let outside =
                 || wrong(0, format!("its descriptor at address {:#x} lies outside the file", symbol.value));

@@ -25,9 +25,10 @@ use crate::image::little_endian::{u16_at, u32_at, u64_at};
 const PLAIN: &[u8; 24] = b"__CLANG_OFFLOAD_BUNDLE__";
 /// Beginning of a compressed bundle.
 const COMPRESSED: &[u8] = b"CCOB";
-/// Maximum number of entries, and of bytes of an entry's ID.
-const ENTRIES: u64 = 4096;
-const ID: u64 = 4096;
+/// Maximum number of entries of a bundle.
+const ENTRIES: u64 = 1024;
+/// Maximum length of an entry's ID, bytes.
+const ID: u64 = 256;
 /// Alignment of bundles in a section.
 pub const ALIGNMENT: usize = 4096;
 
@@ -76,7 +77,8 @@ pub fn is_compressed(bytes: &[u8]) -> bool {
 /// offset in the file for errors.
 ///
 /// # Errors
-/// If the table is damaged, or an entry reaches out of the bundle.
+/// If the table is damaged, or an entry reaches out of the bundle, or lies in the table or in another entry:
+/// so nested bundles hold no more than the bytes of their file.
 pub fn entries(bundle: &mut dyn Read, size: u64, at: u64) -> Result<(Vec<Entry>, u64), Error> {
     let wrong = |what: String| Error { at, what };
     let cut = |_| wrong("the offload bundle is cut off in its table, or does not decompress".into());
@@ -93,7 +95,7 @@ pub fn entries(bundle: &mut dyn Read, size: u64, at: u64) -> Result<(Vec<Entry>,
     if count > ENTRIES {
         return Err(wrong(format!("the offload bundle has {count} entries, more than {ENTRIES}")));
     }
-    let (mut all, mut end) = (Vec::new(), 0);
+    let (mut all, mut table) = (Vec::new(), PLAIN.len() as u64 + 8);
     for n in 0..count {
         let (from, bytes, length) = (word(bundle)?, word(bundle)?, word(bundle)?);
         if length > ID {
@@ -106,8 +108,17 @@ pub fn entries(bundle: &mut dyn Read, size: u64, at: u64) -> Result<(Vec<Entry>,
         let to = to.ok_or_else(|| {
             wrong(format!("entry `{id}` ({bytes} bytes at offset {from}) reaches out of its offload bundle"))
         })?;
-        end = to.max(end);
+        table += 24 + length;
         all.push(Entry { id, place: from..to });
+    }
+    let mut places: Vec<&Entry> = all.iter().filter(|entry| !entry.place.is_empty()).collect();
+    places.sort_by_key(|entry| entry.place.start);
+    let mut end = table;
+    for Entry { id, place } in places {
+        if place.start < end {
+            return Err(wrong(format!("entry `{id}` overlaps what is before it in its offload bundle")));
+        }
+        end = place.end;
     }
     Ok((all, end))
 }

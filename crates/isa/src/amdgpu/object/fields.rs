@@ -91,7 +91,7 @@ fields! {
     ImageOp "image_op" RSRC3 31 1 Gfx11Up
 
     Vgprs "granulated_workitem_vgpr_count" RSRC1 0 6 All
-    Sgprs "granulated_wavefront_sgpr_count" RSRC1 6 4 Gfx9
+    Sgprs "granulated_wavefront_sgpr_count" RSRC1 6 4 All
     Priority "priority" RSRC1 10 2 All
     Round32 "float_round_mode_32" RSRC1 12 2 All
     Round16And64 "float_round_mode_16_64" RSRC1 14 2 All

@@ -18,8 +18,12 @@ const SECTIONS: [&str; 2] = [".hip_fatbin", ".hipFatBin"];
 const WRAPPERS: &str = ".hipFatBinSegment";
 const WRAPPER: usize = 24;
 const WRAPPER_MAGIC: u32 = 0x4849_5046;
-/// Bundles in bundles.
+/// Maximum nesting of bundles.
 const DEEPEST: u32 = 4;
+/// Maximum number of images in a file.
+const MOST: usize = 1 << 16;
+/// Maximum number of bundles that a program registers.
+const REGISTERED: usize = 1 << 12;
 /// Kind of the entries for the host.
 const HOST: &str = "host";
 
@@ -152,10 +156,14 @@ impl<'a> List<'a> {
     /// Appends the bundles of a program.
     fn program(&mut self, bytes: &'a [u8]) -> Result<(), Error> {
         let elf = Elf::read(bytes)?;
-        let mut sections = Vec::new();
+        let mut sections: Vec<Range<u64>> = Vec::new();
         for section in elf.sections.iter().filter(|s| SECTIONS.contains(&s.name)) {
-            self.section(section.data, section.at)?;
-            sections.push(section.at..section.at + section.data.len() as u64);
+            let place = section.at..section.at + section.data.len() as u64;
+            // Sections of a damaged file may share their bytes.
+            if !sections.iter().any(|s| s.start < place.end && place.start < s.end) {
+                self.section(section.data, section.at)?;
+                sections.push(place);
+            }
         }
         // Wrappers lead to bundles in sections of other names.
         for at in registered(&elf, bytes)? {
@@ -186,6 +194,9 @@ impl<'a> List<'a> {
         if depth > DEEPEST {
             return Err(Error { at, what: "offload bundles are nested too deeply".into() });
         }
+        if self.images.len() > MOST {
+            return Err(Error { at, what: format!("the file has more than {MOST} code objects") });
+        }
         let bundle = self.bundles;
         self.bundles += 1;
         if containers::is_compressed(bytes) {
@@ -214,7 +225,7 @@ impl<'a> List<'a> {
                 self.push(bundle, place, None, entry, None, Content::Stored(part));
             }
         }
-        Ok(usize::try_from(end).unwrap_or(bytes.len()).max(8))
+        Ok(usize::try_from(end).unwrap_or(bytes.len()))
     }
 
     fn push(
@@ -254,6 +265,10 @@ fn registered(elf: &Elf<'_>, bytes: &[u8]) -> Result<Vec<u64>, Error> {
     let segments = Elf::segments(bytes)?;
     let relocated: std::collections::HashMap<u64, u64> =
         elf.relocations().map(|r| (r.address, r.addend.cast_unsigned())).collect();
+    if section.data.len() / WRAPPER > REGISTERED {
+        let what = format!("section `{WRAPPERS}` registers more than {REGISTERED} bundles");
+        return Err(Error { at: section.at, what });
+    }
     let mut all = Vec::new();
     for (n, wrapper) in section.data.chunks_exact(WRAPPER).enumerate() {
         if u32_at(wrapper, 0) != Some(WRAPPER_MAGIC) {
@@ -266,5 +281,7 @@ fn registered(elf: &Elf<'_>, bytes: &[u8]) -> Result<Vec<u64>, Error> {
         });
         all.extend(segment.map(|s| s.at + (address - s.address)));
     }
+    all.sort_unstable();
+    all.dedup();
     Ok(all)
 }

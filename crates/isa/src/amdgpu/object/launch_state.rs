@@ -94,10 +94,14 @@ impl Descriptor {
         self.value(Field::SharedVgprs) * 8
     }
 
-    /// Scalar registers that a wave owns, special ones included. From gfx10 on they are always 128.
+    /// Scalar registers that a wave owns, special ones included. From gfx10 on they are always 128, whatever
+    /// the field says: older compilers write it all the same (Debian's librocrand 5.3.3).
     pub fn sgprs(&self) -> u32 {
-        // The field is twice the number of further blocks of 16.
-        self.get(Field::Sgprs).map_or(128, |blocks| (blocks / 2 + 1) * 16)
+        match self.target().family() {
+            // The field is twice the number of further blocks of 16.
+            Family::Gfx9 => (self.value(Field::Sgprs) / 2 + 1) * 16,
+            Family::Gfx10 | Family::Gfx11 | Family::Gfx12 => 128,
+        }
     }
 
     /// Dwords of arguments that are in user SGPRs when the kernel begins: how many, and the offset of the

@@ -1,7 +1,8 @@
 //! Reads MessagePack, the encoding of metadata (msgpack.org, "MessagePack specification").
 //!
 //! # Invariants
-//! Any bytes are accepted. A value takes memory in proportion to its bytes. Strings are not copied.
+//! Any bytes are accepted. A value takes memory in proportion to its bytes, up to a limit. Strings are not
+//! copied.
 
 use std::fmt;
 
@@ -9,6 +10,9 @@ use crate::image::Error;
 
 /// Maximum nesting of values. Metadata needs five levels.
 const DEEPEST: u32 = 32;
+
+/// Maximum number of values, which bounds their memory: about 300 MiB. A kernel has some hundred.
+const MOST: u32 = 1 << 23;
 
 /// A value, and where it begins.
 #[derive(Clone, PartialEq, Debug)]
@@ -44,13 +48,15 @@ pub enum Data<'a> {
 /// # Errors
 /// If the bytes end within the value, or it is nested too deeply, or a string is not UTF-8.
 pub fn read(bytes: &[u8], at: u64) -> Result<Value<'_>, Error> {
-    Reader { bytes, from: 0, at }.value(0)
+    Reader { bytes, from: 0, at, left: MOST }.value(0)
 }
 
 struct Reader<'a> {
     bytes: &'a [u8],
     from: usize,
     at: u64,
+    /// Values that may still be read.
+    left: u32,
 }
 
 impl<'a> Reader<'a> {
@@ -117,6 +123,10 @@ impl<'a> Reader<'a> {
     fn value(&mut self, depth: u32) -> Result<Value<'a>, Error> {
         if depth > DEEPEST {
             return self.wrong("its values are nested too deeply");
+        }
+        self.left = self.left.saturating_sub(1);
+        if self.left == 0 {
+            return self.wrong("it has too many values");
         }
         let at = self.here();
         let tag = self.take(1)?.first().copied().unwrap_or_default();
