@@ -7,6 +7,9 @@ use prlx::amd::{AmdImage, AmdKernel, AmdObject};
 
 use super::images::count;
 
+/// Maximum length of a value that PRLX does not know, in characters.
+const LONGEST: usize = 200;
+
 /// Prints what [`prlx::amd::images`] lists.
 pub fn print(out: &mut dyn Write, path: &Path, images: &[AmdImage]) -> io::Result<()> {
     let bundles = images.last().map_or(0, |i| i.bundle + 1);
@@ -52,7 +55,7 @@ fn contents(out: &mut dyn Write, object: &AmdObject) -> io::Result<()> {
         writeln!(out, "      printf {format}")?;
     }
     for (key, value) in &object.unknown {
-        writeln!(out, "      unknown key {key}: {value}")?;
+        writeln!(out, "      unknown key {key}: {}", short(value))?;
     }
     Ok(())
 }
@@ -101,7 +104,7 @@ fn kernel(out: &mut dyn Write, k: &AmdKernel) -> io::Result<()> {
         writeln!(out, "        warning    reserved bits of the descriptor are set: {}", bits.join(", "))?;
     }
     for (key, value) in k.metadata.iter().flat_map(|m| &m.unknown) {
-        writeln!(out, "        unknown key {key}: {value}")?;
+        writeln!(out, "        unknown key {key}: {}", short(value))?;
     }
     Ok(())
 }
@@ -137,7 +140,7 @@ fn arguments(out: &mut dyn Write, k: &AmdKernel) -> io::Result<()> {
         }
         writeln!(out, "        {}", text.trim_end())?;
         for (key, value) in &a.unknown {
-            writeln!(out, "          unknown key {key}: {value}")?;
+            writeln!(out, "          unknown key {key}: {}", short(value))?;
         }
     }
     if !hidden.is_empty() {
@@ -146,4 +149,12 @@ fn arguments(out: &mut dyn Write, k: &AmdKernel) -> io::Result<()> {
         writeln!(out, "          hidden, with their offsets: {}", hidden.join(", "))?;
     }
     Ok(())
+}
+
+/// A value of the metadata, cut off if it is long.
+fn short(value: &str) -> String {
+    match value.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{} …", value.get(..end).unwrap_or_default()),
+        None => value.to_owned(),
+    }
 }
