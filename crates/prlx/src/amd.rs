@@ -229,7 +229,7 @@ pub fn images(
 fn image_of(number: usize, image: &Image<'_>, chosen: bool, wanted: &dyn Fn(&str) -> bool) -> AmdImage {
     let read = match &image.target {
         Err(why) => Err(why.clone()),
-        Ok(id) => image.code_object().map_err(|e| e.to_string()).and_then(|object| {
+        Ok(id) => image.code_object().map_err(|e| within(&e)).and_then(|object| {
             let same = object.target.to_string() == id.to_string();
             let other = || format!("the bundle says {id}, and the code object says {}", object.target);
             same.then(|| object_of(&object, wanted)).ok_or_else(other)
@@ -254,6 +254,14 @@ fn image_of(number: usize, image: &Image<'_>, chosen: bool, wanted: &dyn Fn(&str
         chosen,
         error,
         object,
+    }
+}
+
+/// An error with its place, which is one in the code object and not in the file.
+fn within(error: &prlx_isa::image::Error) -> String {
+    match error.at {
+        0 => error.what.clone(),
+        at => format!("{} (at byte {at} of the code object)", error.what),
     }
 }
 

@@ -79,10 +79,12 @@ fn amd(args: &InspectArgs, kind: FileKind, show: Show, filter: &Filter, ui: &Ui)
     }
     let bytes = prlx::code::read(&args.input)?;
     let mut all = prlx::amd::images(&bytes, &args.input, args.amd(), &|name| filter.takes_function(name))?;
-    let mixed = kind == FileKind::Program && prlx_isa::image::read(&bytes).is_ok_and(|i| !i.is_empty());
-    if kind == FileKind::Program
-        && (all.is_empty() || mixed && (args.image.is_some() || show != Show::Kernels))
-    {
+    let program = kind == FileKind::Program;
+    if program && all.is_empty() {
+        return Ok(false);
+    }
+    let mixed = program && prlx_isa::image::read(&bytes).is_ok_and(|images| !images.is_empty());
+    if mixed && (args.image.is_some() || show != Show::Kernels) {
         return Ok(false);
     }
     if show != Show::Kernels {
@@ -98,12 +100,17 @@ fn amd(args: &InspectArgs, kind: FileKind, show: Show, filter: &Filter, ui: &Ui)
             format!("{}: there is no image {n}: the file has {count} AMD code objects", args.input.display())
         })?];
     }
-    let matched = all
+    let shown = all
         .iter()
         .filter_map(|i| i.object.as_ref())
-        .any(|object| !object.kernels.is_empty() || !object.functions.is_empty());
-    if !args.kernel.is_empty() && !matched {
-        bail!("{}: no kernel or function matches {}", args.input.display(), args.kernel.join(" or "));
+        .any(|o| !o.kernels.is_empty() || !o.functions.is_empty());
+    if !args.kernel.is_empty() && !shown {
+        let unread = match all.iter().filter(|i| i.error.is_some()).count() {
+            0 => String::new(),
+            n => format!("; {n} code objects are not read: without --kernel, prlx inspect says why"),
+        };
+        let wanted = args.kernel.join(" or ");
+        bail!("{}: no kernel or function matches {wanted}{unread}", args.input.display());
     }
     let mut out = ui.out(args.json);
     if args.json {
