@@ -6,6 +6,7 @@
 //! # Invariants
 //! A target is deterministic: equal bytes have equal effects.
 
+pub mod amd_object;
 pub mod checks;
 pub mod generate;
 pub mod image_read;

@@ -32,6 +32,7 @@ const KEPT: (u64, usize) = (128 << 10, 256);
 /// Test files that targets start with.
 const SEEDS: &[(&str, &str)] = &[
     ("ptx_read", "tests/cases"),
+    ("amd_object", "tests/kernels/amd"),
     ("image_read", "tests/images"),
     ("trace_read", "tests/traces"),
     ("v1_read", "tests/traces"),
@@ -53,6 +54,7 @@ const INPUTS: &[&str] = &[
     "fuzz/corpus",
     "tests/cases",
     "tests/images",
+    "tests/kernels/amd",
     "tests/traces",
 ];
 

@@ -69,6 +69,7 @@ fn pages() -> Result<Vec<PathBuf>> {
     let root = crate::root();
     let mut pages = vec![
         root.join("README.md"),
+        root.join("docs/amd.md"),
         root.join("docs/tutorial.md"),
         root.join("docs/checks.md"),
         root.join("docs/ci.md"),

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use prlx_driver::{Error, ErrorKind};
+use prlx_isa::amdgpu::object;
 use prlx_isa::image::{self, Image};
 
 use crate::input::{self, FileKind};
@@ -17,6 +18,9 @@ use crate::input::{self, FileKind};
 /// If the file cannot be read, holds no such PTX, or is PTX that ends in the middle of a function.
 pub fn ptx(path: &Path, image: Option<usize>) -> Result<String> {
     let bytes = read(path)?;
+    if object::is_binary(&bytes) {
+        return Err(input::refuse_amd(path, "PTX, a cubin, a fatbin or a program"));
+    }
     if image.is_some() || image::is_binary(&bytes) {
         return image::source(&bytes, image).with_context(|| path.display().to_string());
     }
@@ -63,6 +67,10 @@ pub fn images<'a>(bytes: &'a [u8], path: &Path) -> Result<Vec<Image<'a>>> {
     image::read(bytes).with_context(|| path.display().to_string())
 }
 
-fn read(path: &Path) -> Result<Vec<u8>> {
+/// The bytes of a file.
+///
+/// # Errors
+/// If it cannot be read. The error names it.
+pub fn read(path: &Path) -> Result<Vec<u8>> {
     prlx_driver::files::read(path).with_context(|| format!("cannot read {}", path.display()))
 }

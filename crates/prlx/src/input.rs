@@ -17,6 +17,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use prlx_driver::session::Session;
 use prlx_driver::{Error, ErrorKind};
+use prlx_isa::amdgpu::object;
 use prlx_isa::image;
 use prlx_legacy::v1::is_v1;
 use prlx_trace::MAGIC;
@@ -39,6 +40,8 @@ pub enum FileKind {
     Python,
     /// A cubin or a fatbin.
     Image,
+    /// An AMD code object, or an offload bundle.
+    AmdCode,
     /// A program or a library for the host, which may hold images.
     Program,
     /// A recording of this version: a file.
@@ -62,6 +65,7 @@ impl FileKind {
             FileKind::CudaSource => "CUDA source",
             FileKind::Python => "a Python program",
             FileKind::Image => "a cubin or fatbin",
+            FileKind::AmdCode => "AMD machine code",
             FileKind::Program => "a program",
             FileKind::Recording => "a recording",
             FileKind::OldRecording => "a recording of PRLX 0.x",
@@ -96,6 +100,7 @@ pub fn identify(path: &Path) -> Result<FileKind> {
         _ if front.starts_with(MAGIC) => FileKind::Recording,
         _ if front.first_chunk::<8>().is_some_and(|magic| is_v1(magic)) => FileKind::OldRecording,
         _ if front.starts_with(b"\x93NUMPY") => FileKind::Array,
+        _ if object::is_binary(&front) => FileKind::AmdCode,
         _ if image::is_binary(&front) => match front.get(18..20) {
             Some(machine) if front.starts_with(b"\x7fELF") && machine != CUDA_MACHINE => FileKind::Program,
             _ => FileKind::Image,
@@ -130,6 +135,7 @@ pub fn require_launch_file(path: &Path) -> Result<()> {
         FileKind::Program => format!("record it with: prlx record -- {}", program(path)),
         FileKind::Python => format!("record it with: prlx record -- python3 {name}"),
         FileKind::Array => format!("if it is a profiler's buffer: prlx timeline {name}"),
+        FileKind::AmdCode => return Err(refuse_amd(path, "a launch file")),
         _ => format!("write a launch file for it with: prlx new {name}"),
     };
     Err(refuse(path, kind, "a launch file", help))
@@ -223,6 +229,7 @@ pub fn require_recording(path: &Path) -> Result<()> {
         FileKind::Program => format!("record it with: prlx record -- {}", program(path)),
         FileKind::Python => format!("record it with: prlx record -- python3 {name}"),
         FileKind::Array => format!("if it is a profiler's buffer: prlx timeline {name}"),
+        FileKind::AmdCode => return Err(refuse_amd(path, "a recording")),
         FileKind::Ptx | FileKind::CudaSource | FileKind::Image => {
             format!("write a launch file for it with: prlx new {name}")
         }
@@ -249,6 +256,15 @@ pub fn open_session(path: &Path) -> Result<Session> {
         return Err(Error::new(ErrorKind::File, what).help(help).into());
     }
     Ok(Session::open(path)?)
+}
+
+/// The error for AMD code where something else is wanted.
+pub(crate) fn refuse_amd(path: &Path, wanted: &str) -> anyhow::Error {
+    let name = shell(path);
+    let help = format!(
+        "PRLX shows what it holds with: prlx inspect {name}; it does not run, compare or instrument AMD code yet"
+    );
+    refuse(path, FileKind::AmdCode, wanted, help)
 }
 
 /// The error for a file of another kind than `wanted`.

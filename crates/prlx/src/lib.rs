@@ -14,6 +14,7 @@
 //! # Limitations
 //! - Signals that reach this process while a program runs go on to that program (see [`record::Supervisor`]).
 
+pub mod amd;
 pub mod code;
 pub mod compare;
 pub mod contract;

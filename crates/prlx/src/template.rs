@@ -122,6 +122,7 @@ fn ptx_of(path: &Path, image: Option<usize>) -> Result<String> {
         FileKind::Ptx | FileKind::Image | FileKind::Program | FileKind::Other => {
             return code::ptx(path, image);
         }
+        FileKind::AmdCode => return Err(input::refuse_amd(path, "PTX, a cubin, a fatbin or CUDA source")),
         FileKind::CudaSource => return Ok(String::from_utf8_lossy(&compile_cuda(path)?).into_owned()),
         FileKind::Python => "write the PTX of the compiled kernel to a file, as \
              `open('kernel.ptx', 'w').write(compiled.asm['ptx'])` for Triton; then: prlx new kernel.ptx"

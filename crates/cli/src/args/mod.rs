@@ -121,7 +121,7 @@ pub enum Command {
     Timeline(TimelineArgs),
     /// Insert the recorder's code into PTX
     Instrument(InstrumentArgs),
-    /// Show the contents of PTX, a cubin, a fatbin, a program, a launch file or a recording
+    /// Show the contents of PTX, a cubin, a fatbin, AMD code, a program, a launch file or a recording
     Inspect(InspectArgs),
     /// Check the GPU, driver and compilers, and list what works with them
     Doctor(DoctorArgs),
@@ -146,13 +146,13 @@ impl Command {
             Command::Profile(args) => args.view.json,
             Command::Timeline(args) => args.view.json,
             Command::Doctor(args) => args.json,
+            Command::Inspect(args) => args.json,
             Command::New(_)
             | Command::Record(_)
             | Command::Convert(_)
             | Command::Query(_)
             | Command::ProbeEngine(_)
             | Command::Instrument(_)
-            | Command::Inspect(_)
             | Command::Man(_)
             | Command::Completions(_) => false,
         }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use prlx::device::DeviceChoice;
 use prlx_analyze::Shard;
 use prlx_driver::session::KernelPattern;
+use prlx_isa::amdgpu::object::TargetId;
 use prlx_isa::image::Target;
 use prlx_trace::kernel::SiteClass;
 use prlx_trace::{Level, Nanos, WarpSize};
@@ -48,6 +49,24 @@ fn named<T: Copy>(all: &[T], name: impl Fn(T) -> &'static str, text: &str) -> Re
         let names: Vec<&str> = all.iter().map(|&t| name(t)).collect();
         format!("one of {}", names.join(", "))
     })
+}
+
+/// The architecture of a device.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Arch {
+    /// A device of NVIDIA, as `sm_90`.
+    Cuda(Target),
+    /// A device of AMD, with the features that are switched on and off.
+    Amd(TargetId),
+}
+
+/// An architecture, as `sm_90` or `gfx942:xnack-`.
+pub fn arch(text: &str) -> Result<Arch, String> {
+    match Target::parse(text) {
+        Some(target) => Ok(Arch::Cuda(target)),
+        None if text.starts_with("gfx") => TargetId::parse(text).map(Arch::Amd),
+        None => Err("an architecture, as sm_90 or gfx942".into()),
+    }
 }
 
 /// An architecture, as `sm_90`.

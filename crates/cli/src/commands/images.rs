@@ -52,6 +52,8 @@ fn details(image: &Image<'_>) -> String {
     text
 }
 
-fn count(n: usize, what: &str) -> String {
+/// A number of things, as `1 image` and `2 images`.
+pub fn count(n: impl TryInto<u64>, what: &str) -> String {
+    let n = n.try_into().unwrap_or(u64::MAX);
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }

@@ -17,7 +17,7 @@ use prlx_present::recording::module::{ModuleView, inspect};
 use prlx_trace::kernel::Module;
 
 use crate::args::{InspectArgs, Show};
-use crate::commands::{images, inspect_old as old};
+use crate::commands::{amd_images, images, inspect_old as old};
 use crate::ui::Ui;
 
 /// Prints what the options ask for.
@@ -30,6 +30,12 @@ pub fn run(args: &InspectArgs, ui: &Ui) -> Result<ExitCode> {
     let by_default = if kind == FileKind::Directory { Show::Launches } else { Show::Kernels };
     let show = args.shown().unwrap_or(by_default);
     let mut filter = Filter { functions: args.kernel.clone(), ..Filter::default() };
+    if amd(args, kind, show, &filter, ui)? {
+        return Ok(ExitCode::SUCCESS);
+    }
+    if args.json {
+        bail!("{} holds no AMD code, and --json shows nothing else", args.input.display());
+    }
     let view = match show {
         Show::Kernels => ModuleView::Functions,
         Show::Cfg => ModuleView::Blocks,
@@ -41,7 +47,7 @@ pub fn run(args: &InspectArgs, ui: &Ui) -> Result<ExitCode> {
             return Ok(ExitCode::SUCCESS);
         }
     };
-    if show == Show::Kernels && args.image.is_none() && images::list(&args.input, args.arch, &mut out)? {
+    if show == Show::Kernels && args.image.is_none() && images::list(&args.input, args.cuda(), &mut out)? {
         return Ok(ExitCode::SUCCESS);
     }
     let (modules, notes) = if kind == FileKind::LaunchFile && show == Show::Kernels {
@@ -63,6 +69,61 @@ pub fn run(args: &InspectArgs, ui: &Ui) -> Result<ExitCode> {
     }
     out.flush()?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Prints the AMD code objects of a file; `false` if it has none, or if it has images for NVIDIA too and the
+/// options mean these.
+fn amd(args: &InspectArgs, kind: FileKind, show: Show, filter: &Filter, ui: &Ui) -> Result<bool> {
+    if !matches!(kind, FileKind::AmdCode | FileKind::Program) {
+        return Ok(false);
+    }
+    let bytes = prlx::code::read(&args.input)?;
+    let mut all = prlx::amd::images(&bytes, &args.input, args.amd(), &|name| filter.takes_function(name))?;
+    let program = kind == FileKind::Program;
+    if program && all.is_empty() {
+        return Ok(false);
+    }
+    let mixed = program && prlx_isa::image::read(&bytes).is_ok_and(|images| !images.is_empty());
+    if mixed && (args.image.is_some() || show != Show::Kernels) {
+        return Ok(false);
+    }
+    if show != Show::Kernels {
+        let name = args.input.display();
+        bail!(
+            "{name}: PRLX does not decode AMD machine code yet; without --show and --plan, it lists kernels"
+        );
+    }
+    if let Some(n) = args.image {
+        let count = all.len();
+        let one = all.into_iter().nth(n);
+        all = vec![one.with_context(|| {
+            format!("{}: there is no image {n}: the file has {count} AMD code objects", args.input.display())
+        })?];
+    }
+    let shown = all
+        .iter()
+        .filter_map(|i| i.object.as_ref())
+        .any(|o| !o.kernels.is_empty() || !o.functions.is_empty());
+    if !args.kernel.is_empty() && !shown {
+        let unread = match all.iter().filter(|i| i.error.is_some()).count() {
+            0 => String::new(),
+            n => format!("; {n} code objects are not read: without --kernel, prlx inspect says why"),
+        };
+        let wanted = args.kernel.join(" or ");
+        bail!("{}: no kernel or function matches {wanted}{unread}", args.input.display());
+    }
+    let mut out = ui.out(args.json);
+    if args.json {
+        serde_json::to_writer_pretty(&mut out, &all)?;
+        writeln!(out)?;
+    } else {
+        amd_images::print(&mut out, &args.input, &all)?;
+        if mixed {
+            images::list(&args.input, args.cuda(), &mut out)?;
+        }
+    }
+    out.flush()?;
+    Ok(true)
 }
 
 /// Why no function is shown.

@@ -1,5 +1,6 @@
 //! One file for each command: it calls the library, and prints the result.
 
+mod amd_images;
 mod assert;
 mod compare;
 mod convert;

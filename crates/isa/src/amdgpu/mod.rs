@@ -1,8 +1,9 @@
-//! AMD's instruction sets: the targets.
+//! AMD's instruction sets: the targets, and the files that hold their machine code ([`object`]).
 //!
 //! # Limitations
 //! - Other targets than those of [`Target`] are refused by name.
 
+pub mod object;
 mod target;
 
 pub use self::target::{Family, Target};

@@ -67,6 +67,18 @@ impl Target {
         self.row().3
     }
 
+    /// Whether code objects are built with or without XNACK (replay of faulting accesses) and SRAM-ECC, or
+    /// for both (LLVM, User Guide for AMDGPU Backend, "Target Features").
+    pub fn has_features(self) -> bool {
+        self.family() == Family::Gfx9
+    }
+
+    /// Whether the hardware sets up `FLAT_SCRATCH`. Otherwise kernels receive the base and the offset of
+    /// their scratch memory in SGPRs ("Target Properties: Architected flat scratch").
+    pub fn has_architected_scratch(self) -> bool {
+        !matches!(self, Target::Gfx90a | Target::Gfx1030)
+    }
+
     /// Whether a wave may have that many lanes.
     pub fn has_wave(self, lanes: u32) -> bool {
         lanes == 64 || (lanes == 32 && self.family() != Family::Gfx9)

@@ -11,7 +11,7 @@ use super::{cubin, lz4};
 pub const LARGEST: u64 = 512 << 20;
 
 /// Maximum ratio of decompressed to compressed bytes.
-const RATIO: u64 = 1 << 14;
+pub(crate) const RATIO: u64 = 1 << 14;
 
 /// Format of an image.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

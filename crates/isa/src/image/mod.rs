@@ -22,18 +22,19 @@
 
 mod compression;
 pub mod cubin;
-mod elf;
+pub(crate) mod elf;
 mod embedded;
 mod error;
 mod fatbin;
 mod line_table;
-mod little_endian;
+pub(crate) mod little_endian;
 mod locations;
 mod lz4;
 mod target;
 
 pub use self::compression::Compression;
 pub use self::elf::MAGIC as ELF;
+pub(crate) use self::embedded::RATIO;
 pub use self::embedded::{Image, Kind, LARGEST};
 pub use self::error::Error;
 pub use self::fatbin::MAGIC as FATBIN;
@@ -62,6 +63,9 @@ pub fn read(bytes: &[u8]) -> Result<Vec<Image<'_>>, Error> {
         if elf.machine == elf::CUDA {
             let code = cubin::read(bytes)?;
             images.push(plain(Kind::Cubin, code.target, code.options, bytes));
+        } else if elf.machine == elf::AMDGPU {
+            let what = "AMD machine code, which holds no PTX; `prlx inspect` shows it";
+            return Err(Error { at: 18, what: what.into() });
         } else {
             for section in elf.sections.iter().filter(|s| SECTIONS.contains(&s.name)) {
                 containers(section.data, section.at, &mut images)?;

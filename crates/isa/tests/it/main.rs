@@ -1,5 +1,7 @@
 //! Integration tests of `prlx-isa`, as one program.
 
+mod amd_descriptors;
+mod amd_objects;
 mod cases;
 mod common;
 mod images;

@@ -1,0 +1,197 @@
+// Directives with values chosen at random, which the test `amd_descriptors` reads beside the descriptors.
+.amdgcn_target "amdgcn-amd-amdhsa--gfx942"
+.amdhsa_code_object_version 5
+.text
+
+.p2align 8
+.type kernel0,@function
+kernel0:
+  s_endpgm
+.size kernel0, .-kernel0
+
+.rodata
+.amdhsa_kernel kernel0
+  .amdhsa_group_segment_fixed_size 26393
+  .amdhsa_private_segment_fixed_size 334980
+  .amdhsa_kernarg_size 2097
+  .amdhsa_user_sgpr_dispatch_ptr 1
+  .amdhsa_user_sgpr_queue_ptr 1
+  .amdhsa_user_sgpr_kernarg_segment_ptr 1
+  .amdhsa_user_sgpr_dispatch_id 0
+  .amdhsa_user_sgpr_private_segment_size 0
+  .amdhsa_user_sgpr_count 11
+  .amdhsa_enable_private_segment 1
+  .amdhsa_system_sgpr_workgroup_id_x 1
+  .amdhsa_system_sgpr_workgroup_id_y 0
+  .amdhsa_system_sgpr_workgroup_id_z 1
+  .amdhsa_system_sgpr_workgroup_info 0
+  .amdhsa_system_vgpr_workitem_id 1
+  .amdhsa_next_free_vgpr 230
+  .amdhsa_accum_offset 232
+  .amdhsa_next_free_sgpr 48
+  .amdhsa_reserve_vcc 1
+  .amdhsa_tg_split 1
+  .amdhsa_uses_dynamic_stack 1
+  .amdhsa_float_round_mode_32 2
+  .amdhsa_float_round_mode_16_64 1
+  .amdhsa_float_denorm_mode_32 3
+  .amdhsa_float_denorm_mode_16_64 2
+  .amdhsa_dx10_clamp 0
+  .amdhsa_ieee_mode 1
+  .amdhsa_fp16_overflow 0
+  .amdhsa_exception_fp_ieee_invalid_op 1
+  .amdhsa_exception_fp_denorm_src 1
+  .amdhsa_exception_fp_ieee_div_zero 0
+  .amdhsa_exception_fp_ieee_overflow 1
+  .amdhsa_exception_fp_ieee_underflow 0
+  .amdhsa_exception_fp_ieee_inexact 1
+  .amdhsa_exception_int_div_zero 1
+.end_amdhsa_kernel
+.text
+
+.p2align 8
+.type kernel1,@function
+kernel1:
+  .fill 64, 4, 0xbf800000
+  s_endpgm
+.size kernel1, .-kernel1
+
+.rodata
+.amdhsa_kernel kernel1
+  .amdhsa_group_segment_fixed_size 403
+  .amdhsa_private_segment_fixed_size 801768
+  .amdhsa_kernarg_size 45
+  .amdhsa_user_sgpr_dispatch_ptr 0
+  .amdhsa_user_sgpr_queue_ptr 1
+  .amdhsa_user_sgpr_kernarg_segment_ptr 0
+  .amdhsa_user_sgpr_dispatch_id 1
+  .amdhsa_user_sgpr_private_segment_size 1
+  .amdhsa_user_sgpr_kernarg_preload_length 4
+  .amdhsa_user_sgpr_kernarg_preload_offset 3
+  .amdhsa_user_sgpr_count 13
+  .amdhsa_enable_private_segment 1
+  .amdhsa_system_sgpr_workgroup_id_x 1
+  .amdhsa_system_sgpr_workgroup_id_y 0
+  .amdhsa_system_sgpr_workgroup_id_z 1
+  .amdhsa_system_sgpr_workgroup_info 0
+  .amdhsa_system_vgpr_workitem_id 1
+  .amdhsa_next_free_vgpr 65
+  .amdhsa_accum_offset 68
+  .amdhsa_next_free_sgpr 58
+  .amdhsa_reserve_vcc 1
+  .amdhsa_tg_split 1
+  .amdhsa_uses_dynamic_stack 0
+  .amdhsa_float_round_mode_32 3
+  .amdhsa_float_round_mode_16_64 1
+  .amdhsa_float_denorm_mode_32 3
+  .amdhsa_float_denorm_mode_16_64 2
+  .amdhsa_dx10_clamp 1
+  .amdhsa_ieee_mode 0
+  .amdhsa_fp16_overflow 1
+  .amdhsa_exception_fp_ieee_invalid_op 1
+  .amdhsa_exception_fp_denorm_src 1
+  .amdhsa_exception_fp_ieee_div_zero 1
+  .amdhsa_exception_fp_ieee_overflow 0
+  .amdhsa_exception_fp_ieee_underflow 0
+  .amdhsa_exception_fp_ieee_inexact 0
+  .amdhsa_exception_int_div_zero 1
+.end_amdhsa_kernel
+.text
+
+.p2align 8
+.type kernel2,@function
+kernel2:
+  .fill 64, 4, 0xbf800000
+  s_endpgm
+.size kernel2, .-kernel2
+
+.rodata
+.amdhsa_kernel kernel2
+  .amdhsa_group_segment_fixed_size 57484
+  .amdhsa_private_segment_fixed_size 414275
+  .amdhsa_kernarg_size 1653
+  .amdhsa_user_sgpr_dispatch_ptr 0
+  .amdhsa_user_sgpr_queue_ptr 1
+  .amdhsa_user_sgpr_kernarg_segment_ptr 1
+  .amdhsa_user_sgpr_dispatch_id 0
+  .amdhsa_user_sgpr_private_segment_size 0
+  .amdhsa_user_sgpr_kernarg_preload_length 11
+  .amdhsa_user_sgpr_kernarg_preload_offset 354
+  .amdhsa_user_sgpr_count 15
+  .amdhsa_enable_private_segment 1
+  .amdhsa_system_sgpr_workgroup_id_x 0
+  .amdhsa_system_sgpr_workgroup_id_y 0
+  .amdhsa_system_sgpr_workgroup_id_z 0
+  .amdhsa_system_sgpr_workgroup_info 1
+  .amdhsa_system_vgpr_workitem_id 1
+  .amdhsa_next_free_vgpr 331
+  .amdhsa_accum_offset 220
+  .amdhsa_next_free_sgpr 83
+  .amdhsa_reserve_vcc 0
+  .amdhsa_tg_split 0
+  .amdhsa_uses_dynamic_stack 1
+  .amdhsa_float_round_mode_32 2
+  .amdhsa_float_round_mode_16_64 3
+  .amdhsa_float_denorm_mode_32 0
+  .amdhsa_float_denorm_mode_16_64 2
+  .amdhsa_dx10_clamp 1
+  .amdhsa_ieee_mode 0
+  .amdhsa_fp16_overflow 1
+  .amdhsa_exception_fp_ieee_invalid_op 1
+  .amdhsa_exception_fp_denorm_src 0
+  .amdhsa_exception_fp_ieee_div_zero 0
+  .amdhsa_exception_fp_ieee_overflow 0
+  .amdhsa_exception_fp_ieee_underflow 1
+  .amdhsa_exception_fp_ieee_inexact 1
+  .amdhsa_exception_int_div_zero 0
+.end_amdhsa_kernel
+.text
+
+.p2align 8
+.type kernel3,@function
+kernel3:
+  .fill 64, 4, 0xbf800000
+  s_endpgm
+.size kernel3, .-kernel3
+
+.rodata
+.amdhsa_kernel kernel3
+  .amdhsa_group_segment_fixed_size 6403
+  .amdhsa_private_segment_fixed_size 520618
+  .amdhsa_kernarg_size 224
+  .amdhsa_user_sgpr_dispatch_ptr 0
+  .amdhsa_user_sgpr_queue_ptr 0
+  .amdhsa_user_sgpr_kernarg_segment_ptr 0
+  .amdhsa_user_sgpr_dispatch_id 1
+  .amdhsa_user_sgpr_private_segment_size 1
+  .amdhsa_user_sgpr_kernarg_preload_length 4
+  .amdhsa_user_sgpr_kernarg_preload_offset 48
+  .amdhsa_user_sgpr_count 8
+  .amdhsa_enable_private_segment 0
+  .amdhsa_system_sgpr_workgroup_id_x 0
+  .amdhsa_system_sgpr_workgroup_id_y 0
+  .amdhsa_system_sgpr_workgroup_id_z 0
+  .amdhsa_system_sgpr_workgroup_info 1
+  .amdhsa_system_vgpr_workitem_id 1
+  .amdhsa_next_free_vgpr 59
+  .amdhsa_accum_offset 8
+  .amdhsa_next_free_sgpr 38
+  .amdhsa_reserve_vcc 1
+  .amdhsa_tg_split 1
+  .amdhsa_uses_dynamic_stack 1
+  .amdhsa_float_round_mode_32 3
+  .amdhsa_float_round_mode_16_64 2
+  .amdhsa_float_denorm_mode_32 2
+  .amdhsa_float_denorm_mode_16_64 3
+  .amdhsa_dx10_clamp 0
+  .amdhsa_ieee_mode 1
+  .amdhsa_fp16_overflow 0
+  .amdhsa_exception_fp_ieee_invalid_op 1
+  .amdhsa_exception_fp_denorm_src 1
+  .amdhsa_exception_fp_ieee_div_zero 0
+  .amdhsa_exception_fp_ieee_overflow 0
+  .amdhsa_exception_fp_ieee_underflow 0
+  .amdhsa_exception_fp_ieee_inexact 0
+  .amdhsa_exception_int_div_zero 0
+.end_amdhsa_kernel
+.text

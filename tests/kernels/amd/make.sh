@@ -1,0 +1,30 @@
+#!/bin/sh
+# Makes the code objects of this folder again, with LLVM 22, zstd and Python: sh make.sh
+set -e
+cd "$(dirname "$0")"
+clang="clang-22 -target amdgcn-amd-amdhsa -nogpulib -O2"
+
+for target in gfx90a gfx942 gfx950 gfx1030 gfx1100 gfx1201; do
+  $clang -mcpu=$target -mcode-object-version=5 vecadd.c -o vecadd.$target.co
+done
+
+# The compiler warns that the copies of the kernels that only other kernels could call use LDS.
+cl="$clang -cl-std=CL2.0 -cl-kernel-arg-info -ffunction-sections -Wl,--gc-sections -w"
+$cl -mcpu=gfx1030 -mcode-object-version=4 parts.cl -o parts.gfx1030.co
+$cl -mcpu=gfx1100 -mwavefrontsize64 -mcode-object-version=5 parts.cl -o parts.gfx1100.co
+$cl -mcpu=gfx942:xnack+ -mcode-object-version=6 parts.cl -o parts.gfx942.co
+
+for source in descriptors.*.s; do
+  target=${source#descriptors.}
+  target=${target%.s}
+  llvm-mc-22 -triple=amdgcn-amd-amdhsa -mcpu=$target -filetype=obj $source -o descriptors.o
+  ld.lld-22 -shared descriptors.o -o descriptors.$target.co
+  rm descriptors.o
+done
+python3 bundle.py first.hipfb zstd gfx90a=vecadd.gfx90a.co gfx1201=vecadd.gfx1201.co
+python3 bundle.py second.hipfb zlib gfx1100=vecadd.gfx1100.co
+python3 bundle.py third.hipfb zstd gfx1030=vecadd.gfx1030.co
+llvm-mc-22 -triple=x86_64-unknown-linux-gnu -filetype=obj program.s -o program.o
+ld.lld-22 -shared program.o -o program.so
+rm program.o first.hipfb second.hipfb third.hipfb
+chmod 644 *.co program.so
