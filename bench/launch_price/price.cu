@@ -1,4 +1,5 @@
-// What one launch costs, by the host's clock and by the stream's. Prints one line of JSON, in nanoseconds a launch:
+// What one launch costs, by the host's clock and by the stream's: `price [LAUNCHES [own]]`, in the default stream or in
+// one of its own. Prints one line of JSON, in nanoseconds a launch:
 //
 //   empty    a kernel that does nothing, launched again and again: until the call returns, and until all have run
 //   work     a kernel of some 20 us, likewise: the stream is always busy, so this is the price on the stream
@@ -36,8 +37,9 @@ int main(int count, char **words) {
     CHECK(cudaMalloc(&in, blocks * threads * sizeof(int)));
     CHECK(cudaMalloc(&out, blocks * threads * sizeof(int)));
     CHECK(cudaMemset(in, 1, blocks * threads * sizeof(int)));
-    cudaStream_t stream;
-    CHECK(cudaStreamCreate(&stream));
+    cudaStream_t stream = 0, captured;
+    CHECK(cudaStreamCreateWithFlags(&captured, cudaStreamNonBlocking));
+    if (count > 2) stream = captured;
     cudaEvent_t begin, end;
     CHECK(cudaEventCreate(&begin));
     CHECK(cudaEventCreate(&end));
@@ -75,9 +77,9 @@ int main(int count, char **words) {
     cudaGraph_t graph;
     cudaGraphExec_t exec;
     const int nodes = 100, replays = works / nodes;
-    CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
-    for (int i = 0; i < nodes; i++) work<<<blocks, threads, 0, stream>>>(in, out, trips);
-    CHECK(cudaStreamEndCapture(stream, &graph));
+    CHECK(cudaStreamBeginCapture(captured, cudaStreamCaptureModeGlobal));
+    for (int i = 0; i < nodes; i++) work<<<blocks, threads, 0, captured>>>(in, out, trips);
+    CHECK(cudaStreamEndCapture(captured, &graph));
     CHECK(cudaGraphInstantiate(&exec, graph, 0));
     CHECK(cudaGraphLaunch(exec, stream));
     CHECK(cudaStreamSynchronize(stream));

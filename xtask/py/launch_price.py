@@ -32,6 +32,7 @@ def main():
     parser.add_argument("--launches", type=int, default=100000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--forms", default=",".join(FORMS), help="with commas")
+    parser.add_argument("--own", action="store_true", help="launch into a stream of its own, not the default stream")
     parser.add_argument("--more", default="", help="further options of prlx, for all forms")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -44,7 +45,7 @@ def main():
             for name, words in forms.items():
                 output = ["-o", str(folder / f"{name}-{round}.prlx")] if words[:1] == ["record"] else []
                 prefix = [options.prlx, *words, *options.more.split(), *output, "--"] if words else []
-                done = subprocess.run([*prefix, app, str(options.launches)], capture_output=True, text=True)
+                done = subprocess.run([*prefix, app, str(options.launches), *(["own"] if options.own else [])], capture_output=True, text=True)
                 line = next((l for l in done.stdout.splitlines() if l.startswith("{\"empty")), None)
                 if done.returncode or line is None:
                     print(f"{name}: exit {done.returncode}\n{done.stdout[-2000:]}{done.stderr[-2000:]}")

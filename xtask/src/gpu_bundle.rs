@@ -17,7 +17,8 @@ use std::path::Path;
 /// The binaries in the bundle.
 const BINARIES: [&str; 2] = ["prlx", "libprlx_preload.so"];
 /// The scripts in the bundle.
-const SCRIPTS: [&str; 4] = ["gpu_bundle.py", "gpu_programs.py", "gpu_probes.py", "gpu_markers.py"];
+const SCRIPTS: [&str; 5] =
+    ["gpu_bundle.py", "gpu_programs.py", "gpu_probes.py", "gpu_markers.py", "launch_price.py"];
 /// The newest glibc that the binaries may need, that of Ubuntu 22.04: major, minor.
 const GLIBC: (u32, u32) = (2, 35);
 /// Maximum size of the bundle, in bytes.
@@ -71,6 +72,7 @@ pub fn run(args: &[String]) -> Result<()> {
     overhead(&root().join("bench/overhead"), &bundle.join("overhead"))?;
     copy(&root().join("bench/suite"), &bundle.join("suite"), &[&KINDS[..], &["py"]].concat())?;
     copy(&root().join("bench/torch"), &bundle.join("torch"), &KINDS)?;
+    copy(&root().join("bench/launch_price"), &bundle.join("launch_price"), &SOURCES)?;
     copy(&root().join("bench/markers"), &bundle.join("markers"), &KINDS)?;
     fs::create_dir_all(bundle.join("approx"))?;
     for file in ["approx.py", "approx.ptx"] {

@@ -69,7 +69,7 @@ pub const MAGAZINE_COUNT: u32 = 16;
 /// Largest number of decisions in a word of `path`.
 pub const WORD_BITS: u32 = 30;
 /// Number of bits of the words of a short stream, with the leading 1.
-pub const SHORT_BITS: u32 = 7;
+pub const SHORT_BITS: u32 = 15;
 /// First word of a head that holds a short stream. No address of a chunk has this bit.
 pub const SHORT_STREAM: u32 = 1;
 /// Whether the head of a warp at level `path` holds a short stream.

@@ -46,8 +46,8 @@ pub struct RecorderArgs {
     /// itself, which does not change the schedule.
     #[arg(long)]
     pub rewritten: bool,
-    /// Device memory for recorded streams, in MiB [default: 64 for a launch file, 256 on each device for a
-    /// program]
+    /// Device memory for recorded streams, in MiB [default: 64 for a launch file; for a program an eighth of
+    /// what is free on each device, from 256 to 2048]
     #[arg(long, value_name = "MIB")]
     pub memory: Option<u64>,
     /// Launch files: hold the outputs in the recording, up to MIB altogether, so that `diff` and `assert`

@@ -61,7 +61,7 @@ pub struct Options {
     pub count: Option<u64>,
     /// Half-open range of start times to record, measured from the start of the process.
     pub time: Option<(Nanos, Nanos)>,
-    /// Device memory for streams in bytes, for each device of a process.
+    /// Device memory for streams in bytes, for each device of a process. 0: an eighth of what is free there.
     pub memory: u64,
     /// Host memory for recorded data that is not written yet, in bytes for each process.
     pub host_memory: u64,
@@ -103,7 +103,7 @@ impl Options {
             skip: 0,
             count: None,
             time: None,
-            memory: 256 << 20,
+            memory: 0,
             host_memory: 1 << 30,
             digest: None,
             capture: None,

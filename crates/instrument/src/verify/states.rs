@@ -484,7 +484,9 @@ fn lane(texts: &Inputs<'_>, f: &FunctionPair<'_>, sample: Sample, seed: u64, pla
             _ if f.idle => 1,
             (true, _) if sample != FreshWhole => mix(seed + 2) as u32 >> 1 | 1 << 30,
             // Short words, and one that is not short enough for a head.
-            _ if matches!(sample, Whole | FreshWhole) => (mix(seed + 2) as u32 | 1 << 31) >> (24 + seed % 8),
+            _ if matches!(sample, Whole | FreshWhole) => {
+                (mix(seed + 2) as u32 | 1 << 31) >> (16 + (seed + 8) % 16)
+            }
             (_, 0) => 1,
             _ => (mix(seed + 2) as u32 | 1 << 31) >> (1 + seed % 26),
         },

@@ -129,9 +129,10 @@ impl Session {
         let context = unsafe { Context::foreign(handle) };
         let sink = move |f: Finished| self.finished(f);
         let options = self.options;
+        let bytes = device_memory(real, options);
         let memory = RecorderMemory {
-            device: options.memory,
-            tables: table_bytes(options),
+            device: bytes,
+            tables: table_bytes(options, bytes),
             // A flight recorder's memory has to survive the context.
             on_host: options.rings(),
             host: options.host_memory / self.devices.len().max(1) as u64,
@@ -377,10 +378,29 @@ impl Session {
     }
 }
 
+/// Device memory for recording that is enough for probes, and the least for streams, in bytes.
+const DEVICE_MEMORY: u64 = 256 << 20;
+/// The most device memory for streams that is taken unasked, in bytes.
+const MAX_DEVICE_MEMORY: u64 = 2 << 30;
+
+/// Bytes of device memory for recording in the current context: what the session asks for, or a part of what
+/// is free.
+fn device_memory(real: &Functions, options: &Options) -> u64 {
+    let (mut free, mut all) = (0, 0);
+    if options.memory != 0 {
+        return options.memory;
+    }
+    // SAFETY: the driver's function (P2); outputs are local variables (P3).
+    if options.probe.is_some() || unsafe { (real.cuMemGetInfo_v2)(&mut free, &mut all) } != 0 {
+        return DEVICE_MEMORY;
+    }
+    (free as u64 / 8).clamp(DEVICE_MEMORY, MAX_DEVICE_MEMORY)
+}
+
 /// Bytes of the memory for recording that the tables of a probe program get: most of it if the program has no
 /// records, a quarter otherwise.
-fn table_bytes(options: &Options) -> u64 {
-    let rest = options.memory.saturating_sub(CONTEXT_BYTES);
+fn table_bytes(options: &Options, memory: u64) -> u64 {
+    let rest = memory.saturating_sub(CONTEXT_BYTES);
     match &options.probe {
         None => 0,
         Some(program) if program.keeps_records() => rest / 4,

@@ -69,6 +69,10 @@ pub(super) struct CopyThread {
     tables: Instant,
 }
 
+/// The length of the used part of the pool, and that part with heads and hashes behind it, unless there is no
+/// host memory for them.
+type CopiedGeneration = (usize, Option<Vec<u8>>);
+
 /// The next copy to make.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum CopyTask {
@@ -300,26 +304,20 @@ impl CopyThread {
         drop(state);
         self.looking = None;
         let start = Instant::now();
-        let read = self.read(shared, &area, used);
+        let mut read = self.read(shared, &area, used);
         if matches!(due, CopyTask::EndedLaunches(_)) {
             self.among = Instant::now() + start.elapsed() * PART;
         }
-        let batch = match &read {
-            Ok(Some(pool)) => {
+        let batch = match &mut read {
+            Ok(Some((pool, bytes))) => {
                 // The data is in host memory, so threads that wait for it can go on.
                 self.answer(shared);
-                let copied = self.bulk.bytes().unwrap_or_default();
-                let mut bytes = std::mem::take(&mut shared.lock().spare);
-                let fits = bytes.try_reserve_exact(copied.len()).is_ok();
-                if fits {
-                    bytes.extend_from_slice(copied);
-                }
-                let batch =
-                    CopiedBatch { area, used: used.0, bytes, pool: *pool, slots, launches, dead: None };
-                if fits {
-                    Ok(batch)
-                } else {
-                    Err((batch.launches, "there was no host memory for it".to_owned()))
+                match bytes.take() {
+                    Some(bytes) => {
+                        let pool = *pool;
+                        Ok(CopiedBatch { area, used: used.0, bytes, pool, slots, launches, dead: None })
+                    }
+                    None => Err((launches, "there was no host memory for it".to_owned())),
                 }
             }
             Ok(None) => Err((launches, "it was not read back in time".to_owned())),
@@ -347,7 +345,7 @@ impl CopyThread {
         if let Err((launches, why)) = sent {
             launches.into_iter().for_each(|placed| state.add_unrecorded(placed.launch, &why));
         }
-        let Some(pool) = read? else { return Ok(state) };
+        let Some((pool, _)) = read? else { return Ok(state) };
         if running || matches!(due, CopyTask::EndedLaunches(_)) {
             // The generation is not clean: launches in it still run, or the recording is at its end.
             return Ok(state);
@@ -406,9 +404,14 @@ impl CopyThread {
         }
     }
 
-    /// Copies a generation to the host: the used part of the pool, then heads and hashes. Returns the length
-    /// of the first part; `None` if time ran out.
-    fn read(&mut self, shared: &Shared, area: &Area, used: (u64, u64)) -> Result<Option<usize>, Failure> {
+    /// Copies a generation to the host: the used part of the pool, then heads and hashes. `None` if time ran
+    /// out.
+    fn read(
+        &mut self,
+        shared: &Shared,
+        area: &Area,
+        used: (u64, u64),
+    ) -> Result<Option<CopiedGeneration>, Failure> {
         if !self.settle(shared)? {
             return Ok(None);
         }
@@ -418,8 +421,23 @@ impl CopyThread {
         }
         let chunk = shared.layout.chunk();
         let taken = (number(self.bulk.bytes()).min(shared.layout.pool) / chunk * chunk) as usize;
-        self.bulk.copy_from_device(self.stream, &[(area.pool, taken), (used.0, used.1 as usize)])?;
-        Ok(self.settle(shared)?.then_some(taken))
+        let mut bytes = std::mem::take(&mut shared.lock().spare);
+        if bytes.try_reserve_exact(taken + used.1 as usize).is_err() {
+            return Ok(Some((taken, None)));
+        }
+        for (from, size) in [(area.pool, taken), (used.0, used.1 as usize)] {
+            let mut copied = 0;
+            while copied < size {
+                let part = (size - copied).min(self.bulk.size());
+                self.bulk.copy_from_device(self.stream, &[(from + copied as u64, part)])?;
+                if !self.settle(shared)? {
+                    return Ok(None);
+                }
+                bytes.extend_from_slice(self.bulk.bytes().unwrap_or_default());
+                copied += part;
+            }
+        }
+        Ok(Some((taken, Some(bytes))))
     }
 
     /// Waits for the copies in progress. Returns false if time runs out.

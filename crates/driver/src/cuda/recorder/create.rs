@@ -18,7 +18,7 @@ use crate::cuda::recorder::decode_thread;
 use crate::cuda::recorder::handle::Recorder;
 use crate::cuda::recorder::launch::{Finished, RecorderMemory};
 use crate::cuda::recorder::layout::{CONTEXT, Layout, NODES};
-use crate::cuda::recorder::limits::{STAGED, STAGING, START};
+use crate::cuda::recorder::limits::{COPY_PART, STAGED, STAGING, START};
 use crate::cuda::recorder::shared::Shared;
 use crate::cuda::recorder::size_estimate::SizeHistory;
 use crate::cuda::recorder::state::{Counts, Generation, State, TimeSpent};
@@ -107,7 +107,8 @@ impl Recorder {
             .map(|_| PinnedBuffer::new(library, STAGED))
             .collect::<Result<_, _>>()
             .map_err(failed)?;
-        let bulk = PinnedBuffer::new(library, size(layout.pool + layout.arena)).map_err(failed)?;
+        let bulk =
+            PinnedBuffer::new(library, size((layout.pool + layout.arena).min(COPY_PART))).map_err(failed)?;
         let (base, mapped) = place(library, &layout, on_host).map_err(failed)?;
         let generations = std::array::from_fn(|i| Generation::new(layout, layout.area(base, i)));
         upload.zero_device(upload_stream, &[(base, size(layout.total()))]).map_err(failed)?;

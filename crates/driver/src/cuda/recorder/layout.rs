@@ -63,11 +63,10 @@ impl Layout {
             let arena = each.checked_sub(3 * chunk + CURSOR)? / chunk * chunk;
             return (arena >= 16 << 10).then_some(Layout { level, shape, tables, pool: chunk, arena });
         }
-        // At level `fingerprint`, heads and hashes lie in the arena. At other levels most data lies in the
-        // pool.
+        // Heads, with short streams, and hashes lie in the arena; all other data lies in the pool.
         let share = match level {
             Level::Fingerprint => 2,
-            Level::Events => 4,
+            Level::Path | Level::Events => 4,
             _ => 16,
         };
         let arena = each / share / chunk * chunk;

@@ -88,7 +88,6 @@ impl Lowering<'_> {
     /// Writes the words of all lanes to the warp's head and goes to `$~last#`, if all lanes are active, none
     /// has a chunk, and the words are short.
     fn write_short_stream(&self, s: &mut Snippet<'_>) {
-        const MASKS: [&str; SHORT_BITS as usize] = ["w0", "w1", "w2", "w3", "value", "hash", "site"];
         s.ptx(&format!(
             "activemask.b32 %~mask;
              setp.ne.u32 %~q, %~mask, -1;
@@ -127,22 +126,29 @@ impl Lowering<'_> {
             s.ptx("$~found#:");
         }
         self.head(s);
-        for (bit, name) in MASKS.into_iter().enumerate() {
-            s.ptx(&format!(
-                "and.b32 %~a, %~word, {};
-                 setp.ne.u32 %~q, %~a, 0;
-                 vote.sync.ballot.b32 %~{name}, %~q, %~mask;",
-                1 << bit
-            ));
-        }
-        s.ptx(&format!(
-            "mov.u32 %~a, %laneid;
-             setp.eq.u32 %~q, %~a, 0;
-             mov.u32 %~a, {SHORT_STREAM};"
-        ));
-        for (i, four) in ["a", "w0", "w1", "w2", "w3", "value", "hash", "site"].chunks(4).enumerate() {
-            let list = four.iter().map(|name| format!("%~{name}")).collect::<Vec<_>>().join(", ");
-            s.ptx(&format!("@%~q st.global.v4.u32 [%~link+{}], {{{list}}};", 16 * i));
+        s.ptx("mov.u32 %~a, %laneid;\nsetp.eq.u32 %~lead, %~a, 0;");
+        // Four words at a time, as many as the longest word of the warp needs.
+        for first in (0..=SHORT_BITS).step_by(4) {
+            if first > 0 {
+                s.ptx(&format!(
+                    "setp.lt.u32 %~q, %~word, {};
+                     vote.sync.all.pred %~q, %~q, %~mask;
+                     @%~q bra $~last#;",
+                    1 << (first - 1)
+                ));
+            }
+            for (i, word) in (first..first + 4).enumerate() {
+                match word.checked_sub(1) {
+                    None => s.ptx(&format!("mov.u32 %~w{i}, {SHORT_STREAM};")),
+                    Some(bit) => s.ptx(&format!(
+                        "and.b32 %~a, %~word, {};
+                         setp.ne.u32 %~q, %~a, 0;
+                         vote.sync.ballot.b32 %~w{i}, %~q, %~mask;",
+                        1 << bit
+                    )),
+                }
+            }
+            s.ptx(&format!("@%~lead st.global.v4.u32 [%~link+{}], {{%~w0, %~w1, %~w2, %~w3}};", 4 * first));
         }
         s.ptx("bra $~last#;\n$~apart#:");
     }

@@ -152,7 +152,9 @@ impl LaneModel {
         }
         let head = self.stream_head();
         write(&mut self.memory, head, 4, SHORT_STREAM.into());
-        for bit in 0..SHORT_BITS {
+        // Four words are written together, as many as the longest word needs.
+        let bits = (32 - self.word.leading_zeros() + 1).next_multiple_of(4) - 1;
+        for bit in 0..bits {
             let lanes = if self.word >> bit & 1 == 1 { self.mask } else { 0 };
             write(&mut self.memory, head + 4 + 4 * u64::from(bit), 4, lanes);
         }
