@@ -15,7 +15,7 @@
 use std::ops::Range;
 
 use prlx_plan::{Plan, RecordingRequest};
-use prlx_trace::device::{Finals, Followers, Head, Shape, WideEventRecord, is_short, short_words};
+use prlx_trace::device::{Finals, Followers, Head, Shape, WideEventRecord, final_bytes};
 use prlx_trace::launch::{Event, Lanes, Launch, OperandRecord};
 use prlx_trace::{LaneMask, Level, SiteId, StreamFrame, Streams, WarpId, WarpSize, WarpStream};
 
@@ -59,19 +59,12 @@ impl<'a> Pool<'a> {
         let shape = Shape::of(level, warp_size);
         let chunks = vec![ChunkState::Free; bytes.len() / shape.chunk() as usize];
         let mut pool = Pool { level, warp_size, at, bytes, bucket, shape, chunks, taken: 0 };
-        let of_warps = heads.into_iter().flat_map(|h| h.chunks_exact(pool.bytes_of_heads()));
-        let heads: Vec<Head> = of_warps.flat_map(|h| heads_of_chains(shape, warp_size, h)).collect();
-        for head in heads {
+        for head in heads.into_iter().flat_map(|h| h.chunks_exact(Head::SIZE)).filter_map(Head::read) {
             if let Some(i) = pool.chunk(head.first) {
                 pool.chunks[i] = ChunkState::First;
             }
         }
         pool
-    }
-
-    /// Number of bytes of a warp's heads.
-    fn bytes_of_heads(&self) -> usize {
-        self.shape.head_bytes(self.warp_size) as usize
     }
 
     /// Returns the number of the chunk at an address.
@@ -82,13 +75,6 @@ impl<'a> Pool<'a> {
     }
 }
 
-/// The heads of a warp that lead to chunks: none if the warp has a short stream.
-fn heads_of_chains(shape: Shape, warp_size: WarpSize, heads: &[u8]) -> impl Iterator<Item = Head> {
-    let short = shape.short && is_short(heads);
-    let count = if short { 0 } else { shape.heads(warp_size) as usize };
-    heads.chunks_exact(Head::SIZE).take(count).filter_map(Head::read)
-}
-
 /// What a launch left in device memory besides its part of the pool.
 #[derive(Clone, Copy, Debug)]
 pub struct LaunchBuffers<'a> {
@@ -96,7 +82,7 @@ pub struct LaunchBuffers<'a> {
     pub first_warp: u64,
     /// Heads of the warps.
     pub heads: &'a [u8],
-    /// Final hashes of the warps, at level `fingerprint`.
+    /// What the warps wrote at their end: hashes at level `fingerprint`, last words at level `path`.
     pub finals: &'a [u8],
     /// Layout of the final hashes.
     pub layout: Finals,
@@ -288,11 +274,12 @@ impl<'a> Pool<'a> {
         'a: 'p,
     {
         let before = self.taken;
+        let per_warp = self.shape.heads(self.warp_size) as usize * Head::SIZE;
         let mut chains = Chains::default();
         let most_elements = self.shape.chunk() / self.shape.element;
         let mut frames: Vec<(usize, Vec<WarpChunks>)> = Vec::new();
         let (mut elements, mut warps) = (0, 0);
-        for (i, heads) in memory.heads.chunks_exact(self.bytes_of_heads().max(1)).enumerate() {
+        for (i, heads) in memory.heads.chunks_exact(per_warp.max(1)).enumerate() {
             let warp = WarpId(memory.first_warp + i as u64);
             let before = chains.chunks.len();
             let found = self.find(warp, i, heads, &mut chains);
@@ -329,7 +316,7 @@ impl<'a> Pool<'a> {
             lost: false,
             complaints: Complaints::default(),
         };
-        for head in heads_of_chains(self.shape, self.warp_size, heads) {
+        for head in heads.chunks_exact(Head::SIZE).filter_map(Head::read) {
             found.dropped = found.dropped.saturating_add(head.dropped);
             self.chain(head.first, &mut found, &mut chains.chunks);
             chains.ends.push(chains.chunks.len());
@@ -395,14 +382,9 @@ impl WarpDecoder<'_> {
         let chunks = if chains.is_empty() { &[] } else { self.chains.chunks(chains.start) };
         let streams = match self.level {
             Level::Path => {
-                let (words, ends) = match self.short_words(index) {
-                    // A word without decisions is not an element.
-                    Some(words) => by_lane(words.into_iter().map(|word| (word > 1).then_some(word))),
-                    None => {
-                        let make = |e: [&[u8; 4]; 3]| u32::from_le_bytes(*e[0]);
-                        self.lanes(warp, chunks, 1, &mut lost, &mut complaints, make)
-                    }
-                };
+                let make = |e: [&[u8; 4]; 3]| u32::from_le_bytes(*e[0]);
+                let full = self.lanes(warp, chunks, 1, &mut lost, &mut complaints, make);
+                let (words, ends) = self.with_last_words(index, full);
                 Lanes::Path { words, ends }
             }
             Level::Fingerprint => {
@@ -437,12 +419,22 @@ impl WarpDecoder<'_> {
         (WarpStream { warp, digest: 0, dropped, lanes: streams }, complaints)
     }
 
-    /// The words of the lanes, if the heads of the warp at this position hold a short stream.
-    fn short_words(&self, index: usize) -> Option<[u32; 32]> {
-        let shape = Shape::of(self.level, self.warp_size);
-        let each = shape.head_bytes(self.warp_size) as usize;
-        let head = self.memory.heads.get(index * each..)?.get(..each)?;
-        (shape.short && is_short(head)).then(|| short_words(head))
+    /// Appends to each lane's words the last one, which the warp at this position wrote at its end.
+    fn with_last_words(&self, index: usize, (words, ends): (Vec<u32>, Vec<u32>)) -> (Vec<u32>, Vec<u32>) {
+        let bytes = final_bytes(self.level, self.memory.layout) as usize;
+        let last = self.memory.finals.get(index * bytes..).and_then(|b| b.get(..bytes)).unwrap_or_default();
+        if is_zero(last) {
+            return (words, ends);
+        }
+        let (mut all, mut all_ends) = (Vec::with_capacity(words.len() + last.len() / 4), Vec::new());
+        let mut from = 0;
+        for (end, last) in ends.into_iter().zip(last.as_chunks::<4>().0) {
+            all.extend_from_slice(words.get(from..end as usize).unwrap_or_default());
+            all.extend(Some(u32::from_le_bytes(*last)).filter(|word| *word != 0));
+            all_ends.push(u32::try_from(all.len()).unwrap_or(u32::MAX));
+            from = end as usize;
+        }
+        (all, all_ends)
     }
 
     /// Splits a chain that all lanes share by lane. Elements have `N` bytes; `group` of them make one item. A
@@ -590,16 +582,6 @@ fn is_zero(bytes: &[u8]) -> bool {
     let (words, rest) = bytes.as_chunks::<8>();
     let rest = rest.iter().fold(0, |all, byte| all | *byte);
     words.iter().fold(0, |all, word| all | u64::from_le_bytes(*word)) == 0 && rest == 0
-}
-
-/// Lists of at most one element for each lane, as [`WarpDecoder::lanes`] returns them.
-fn by_lane(of_lanes: impl Iterator<Item = Option<u32>>) -> (Vec<u32>, Vec<u32>) {
-    let (mut all, mut ends) = (Vec::new(), Vec::new());
-    for element in of_lanes {
-        all.extend(element);
-        ends.push(all.len() as u32);
-    }
-    (all, ends)
 }
 
 /// Reads eight bytes at `at`; 0 past the end.

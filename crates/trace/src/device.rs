@@ -17,9 +17,9 @@
 //! Events that are written together lie in one chunk, so a zero ends only the contents of its chunk. The link
 //! to the first chunk is in `heads`: one entry for each warp (shared) or lane (private).
 //!
-//! **Short streams.** Most warps decide only a few times. If all 32 lanes of a warp end together at level
-//! `path`, none of them has written an element, and none has more than [`SHORT_BITS`] - 1 decisions, then the
-//! warp takes no chunk. Its words lie in its head, bit by bit ([`short_words`]).
+//! **Last words.** At level `path`, the word that a lane has not filled when it ends is not in its stream, but
+//! in [`Context::finals`]: one word for each lane, 0 for none. Most lanes write no other word, so most warps
+//! take no chunk.
 //!
 //! **Cursor.** A lane keeps the address of its next element in a register. If the row part of that address is
 //! 0, the lane needs a new chunk first. The cursor starts as `lane * element` (shared) or 0 (private), that
@@ -68,26 +68,6 @@ pub const MAGAZINE_BYTES: u64 = 64 << 10;
 pub const MAGAZINE_COUNT: u32 = 16;
 /// Largest number of decisions in a word of `path`.
 pub const WORD_BITS: u32 = 30;
-/// Number of bits of the words of a short stream, with the leading 1.
-pub const SHORT_BITS: u32 = 15;
-/// First word of a head that holds a short stream. No address of a chunk has this bit.
-pub const SHORT_STREAM: u32 = 1;
-/// Whether the head of a warp at level `path` holds a short stream.
-pub fn is_short(head: &[u8]) -> bool {
-    head.first().is_some_and(|byte| u32::from(*byte) & SHORT_STREAM != 0)
-}
-/// The words of the 32 lanes of a short stream, from the warp's head; 1 is a word without decisions. Behind
-/// [`SHORT_STREAM`] the head has [`SHORT_BITS`] masks of lanes: those whose word has bit 0, bit 1, and so on.
-pub fn short_words(head: &[u8]) -> [u32; 32] {
-    let masks = head.chunks_exact(4).filter_map(|b| b.first_chunk()).map(|b| u32::from_le_bytes(*b));
-    let mut words = [0; 32];
-    for (bit, mask) in masks.skip(1).take(SHORT_BITS as usize).enumerate() {
-        for (lane, word) in words.iter_mut().enumerate() {
-            *word |= (mask >> lane & 1) << bit;
-        }
-    }
-    words
-}
 /// Number of bits of a small trip count among decisions.
 pub const COUNT_BITS: u8 = 6;
 /// The parts in which a recorded value of `bits` bits lies among the decisions of `path`, in their order: the
@@ -153,6 +133,16 @@ impl Finals {
         let of_lanes = (0..self.warp_size.lanes() / 32)
             .map(|entry| std::array::from_fn(|i| eight(at(self.signatures() + 32 * entry + 8 * i as u64))));
         std::iter::once(of_warp).chain(of_lanes).collect()
+    }
+}
+
+/// Number of bytes that a warp writes at its end: its hashes at level `print`, the last word of each lane at
+/// level `path`.
+pub fn final_bytes(level: Level, finals: Finals) -> u64 {
+    match level {
+        Level::Fingerprint => finals.bytes(),
+        Level::Path => 4 * finals.warp_size.lanes(),
+        Level::Events | Level::Operands | Level::Probe => 0,
     }
 }
 
@@ -226,7 +216,7 @@ records! {
         batch: u64,
         /// Address of the [`Head`]s: one for each warp (shared streams) or lane (private streams).
         heads: u64,
-        /// Address of the final hashes at level `print`: [`Finals::bytes`] for each warp.
+        /// Address of what warps write at their end: [`final_bytes`] for each warp.
         finals: u64,
         /// Number of warps of a CTA, if the launch has one dimension and all its warps are recorded.
         /// Otherwise 0. It lies behind `finals`, because kernels load both at once.
@@ -270,12 +260,13 @@ records! {
         /// The context's `tables`. 0: kernels read the context instead. A graph's node has 0, because its
         /// context is filled before each launch.
         tables: u64,
-        /// The context's `finals`, `records` or `heads`, by level. 0: kernels read the context instead.
+        /// The context's `finals` or `records`; a launch has at most one of them. 0: kernels read the context
+        /// instead.
         ends: u64,
         /// The context's `cta_warps`. 0: kernels read this and `ends` from the context.
         cta_warps: u64,
     }
-    /// The head of a stream. At level `path` it has [`Shape::head_bytes`] and may hold a short stream.
+    /// The head of a stream.
     Head {
         /// Address of its first chunk. 0: nothing was written.
         first: u64,
@@ -354,13 +345,8 @@ impl WideEventRecord {
 
 impl Context {
     /// The hidden parameter of a launch with this context. `at` is the context's device address.
-    pub fn hidden_parameter(&self, at: u64, level: Level) -> HiddenParameter {
-        let ends = match level {
-            Level::Fingerprint => self.finals,
-            Level::Probe => self.records,
-            Level::Path => self.heads,
-            Level::Events | Level::Operands => 0,
-        };
+    pub fn hidden_parameter(&self, at: u64) -> HiddenParameter {
+        let ends = if self.finals != 0 { self.finals } else { self.records };
         let cta_warps = if ends != 0 { self.cta_warps } else { 0 };
         HiddenParameter { context: at, tables: self.tables, ends, cta_warps }
     }
@@ -463,8 +449,6 @@ pub struct Shape {
     pub element: u64,
     /// Lanes that share a row: the warp size for a shared stream, 1 for a private one.
     pub lanes: u64,
-    /// Whether a head may hold a short stream.
-    pub short: bool,
 }
 
 impl Shape {
@@ -473,15 +457,15 @@ impl Shape {
     pub const fn of(level: Level, warp_size: WarpSize) -> Shape {
         let lanes = warp_size.lanes();
         match level {
-            Level::Path => Shape { element: 4, lanes, short: matches!(warp_size, WarpSize::W32) },
+            Level::Path => Shape { element: 4, lanes },
             // A probe program has no streams, so any shape will do.
-            Level::Fingerprint | Level::Operands | Level::Probe => Shape { element: 8, lanes, short: false },
+            Level::Fingerprint | Level::Operands | Level::Probe => Shape { element: 8, lanes },
             Level::Events => {
                 let record = match warp_size {
                     WarpSize::W32 => EventRecord::SIZE,
                     WarpSize::W64 => WideEventRecord::SIZE,
                 };
-                Shape { element: record as u64, lanes: 1, short: false }
+                Shape { element: record as u64, lanes: 1 }
             }
         }
     }
@@ -515,12 +499,5 @@ impl Shape {
     /// Number of heads that a warp of that size needs.
     pub const fn heads(self, warp_size: WarpSize) -> u64 {
         warp_size.lanes() / self.lanes
-    }
-    /// Number of bytes of the heads of a warp of that size.
-    pub const fn head_bytes(self, warp_size: WarpSize) -> u64 {
-        match self.short {
-            true => 4 * (1 + SHORT_BITS as u64),
-            false => self.heads(warp_size) * Head::SIZE as u64,
-        }
     }
 }

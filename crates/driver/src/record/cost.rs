@@ -179,8 +179,7 @@ fn load(
                     loaded.left_out = launch.warps() - u64::from(context.warps);
                 }
             }
-            let level = plan.request.level;
-            let hidden = loaded.context.as_ref().map(|(at, context)| context.hidden_parameter(*at, level));
+            let hidden = loaded.context.as_ref().map(|(at, context)| context.hidden_parameter(*at));
             loaded.params = with_hidden_parameter(&prepared.params, &hidden.unwrap_or_default());
         }
         all.push(loaded);

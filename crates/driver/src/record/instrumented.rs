@@ -11,7 +11,9 @@
 //! One launch of each kind is timed, so the measured dilation of short kernels on a GPU is noisy.
 
 use prlx_plan::Plan;
-use prlx_trace::device::{Context, Head, HiddenParameter, MAGAZINE_STRIDE, MAGAZINES, Shape, tracks};
+use prlx_trace::device::{
+    Context, Head, HiddenParameter, MAGAZINE_STRIDE, MAGAZINES, Shape, final_bytes, tracks,
+};
 use prlx_trace::kernel::{FaultKind, Scalar};
 use prlx_trace::launch::{ArgInfo, Fault, Launch};
 use prlx_trace::mark::{Marks, Track};
@@ -178,10 +180,7 @@ impl LaunchRecorder<'_> {
         let context = self.context(launch, pool, held)?;
         let at = held.zeroed(self.driver, Context::SIZE as u64, 16)?;
         self.driver.write(DevicePtr(at), &context.to_bytes())?;
-        let params = with_hidden_parameter(
-            &self.prepared.params,
-            &context.hidden_parameter(at, self.plan.request.level),
-        );
+        let params = with_hidden_parameter(&self.prepared.params, &context.hidden_parameter(at));
         let ended = started(self.driver.launch(module, &self.job.kernel, &self.job.config, &params))?;
         let decoded = match self.read_streams(launch, &context, kept) {
             // A device may refuse to be read after a fault. Then the fault is all that is known.
@@ -260,8 +259,8 @@ impl LaunchRecorder<'_> {
         };
         let room = |each: u64| launch.warps().checked_mul(each).ok_or_else(many);
         let few = |warps: u64| u32::try_from(warps).map_err(|_| many());
-        let finals = if launch.level == Level::Fingerprint { room(self.plan.finals.bytes())? } else { 0 };
-        let heads = room(shape.head_bytes(launch.warp_size))?;
+        let finals = room(final_bytes(launch.level, self.plan.finals))?;
+        let heads = room(shape.heads(launch.warp_size) * Head::SIZE as u64)?;
         let (tracks, track_log, recorded) = match &state.tracks {
             None => (0, 0, last - first),
             Some(layout) => {
@@ -314,7 +313,7 @@ impl LaunchRecorder<'_> {
         let first = u64::from(context.warp_first);
         let most = if self.plan.writes() { context.size / 2 / shape.chunk() } else { 0 };
         let warps = u64::from(context.warps).min(most);
-        let each = shape.head_bytes(launch.warp_size) as usize;
+        let each = (shape.heads(launch.warp_size) * Head::SIZE as u64) as usize;
         let mut heads = vec![0; warps as usize * each];
         for (warp, head) in heads.chunks_exact_mut(each).enumerate() {
             let at = context.pool + warp as u64 * shape.chunk();
@@ -347,12 +346,12 @@ impl LaunchRecorder<'_> {
         };
         let used = cursor.min(given.size) / shape.chunk() * shape.chunk();
         let (first, count) = (u64::from(given.warp_first), u64::from(given.warps));
-        let each = shape.head_bytes(launch.warp_size);
+        let each = shape.heads(launch.warp_size) * Head::SIZE as u64;
         let layout = self.plan.finals;
-        let hashes = if launch.level == Level::Fingerprint { layout.bytes() } else { 0 };
+        let own = final_bytes(launch.level, layout);
         let bytes = read(given.pool, used)?;
         let heads = read(given.heads + first * each, count * each)?;
-        let finals = read(given.finals + first * hashes, count * hashes)?;
+        let finals = read(given.finals + first * own, count * own)?;
         let mut pool =
             Pool::new(launch.level, launch.warp_size, given.pool, &bytes, given.bucket, [&heads[..]]);
         let sites = self.plan.module.sites.len();

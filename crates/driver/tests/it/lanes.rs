@@ -32,8 +32,8 @@ impl<'a> Lanes<'a> {
     }
     /// Where the head is that a lane uses.
     pub fn head(&self, warp: u64, lane: u64) -> u64 {
-        let own = if self.shape.lanes == 1 { lane * Head::SIZE as u64 } else { 0 };
-        self.context.heads + warp * self.shape.head_bytes(self.warp_size) + own
+        let n = self.shape.heads(self.warp_size);
+        self.context.heads + (warp * n + if n == 1 { 0 } else { lane }) * Head::SIZE as u64
     }
     /// Writes one element.
     pub fn store(&mut self, warp: u64, lane: u64, element: &[u8]) {

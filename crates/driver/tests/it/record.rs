@@ -146,15 +146,20 @@ fn words_come_back_by_lane() {
 }
 
 #[test]
-fn short_streams_lie_in_the_heads() {
+fn last_words_come_behind_the_stream() {
     let body: Body = |lanes| {
-        // Lane 3 of warp 1 decides 1, 0, 1; lane 31 decides 0; the others decide nothing.
-        let masks: [u32; 7] = [1 << 3 | !(1 << 3 | 1 << 31), 1 << 31, 1 << 3, 1 << 3, 0, 0, 0];
-        let head: Vec<u8> = [1].into_iter().chain(masks).flat_map(u32::to_le_bytes).collect();
-        let at = lanes.head(1, 0);
-        lanes.memory.set(at, &head);
-        // Warp 2 has a chunk.
+        let word = |lanes: &mut Lanes<'_>, warp: u64, lane: u64, word: u32| {
+            let at = lanes.context.finals + (32 * warp + lane) * 4;
+            lanes.memory.set(at, &word.to_le_bytes());
+        };
+        // Warp 1 has last words only; of warp 2 one lane has both, one a stream, and one a last word.
+        word(lanes, 1, 3, 0b1101);
+        word(lanes, 1, 31, 0b10);
         lanes.store(2, 5, &9u32.to_le_bytes());
+        lanes.store(2, 5, &8u32.to_le_bytes());
+        word(lanes, 2, 5, 7);
+        lanes.store(2, 6, &6u32.to_le_bytes());
+        word(lanes, 2, 30, 5);
     };
     let r = recorded(Level::Path, &job(2, 64), RecordOptions::default(), body).unwrap();
     assert_eq!((&r.damage, &r.fault), (&vec![], &None));
@@ -165,9 +170,9 @@ fn short_streams_lie_in_the_heads() {
     };
     assert_eq!(words(&r, 0), only(&[]));
     assert_eq!(words(&r, 1), only(&[(3, 0b1101), (31, 0b10)]));
-    assert_eq!(words(&r, 2), only(&[(5, 9)]));
+    assert_eq!(words(&r, 2), only(&[(5, 9), (5, 8), (5, 7), (6, 6), (30, 5)]));
     let totals = r.recording.launch.totals;
-    assert_eq!((totals.recorded, totals.dropped), (3, 0));
+    assert_eq!((totals.recorded, totals.dropped), (7, 0));
 }
 
 #[test]

@@ -82,6 +82,24 @@ impl Lowering<'_> {
         }
     }
 
+    /// `%~warp`, after [`Lowering::record_base`] for `finals` in `%~link`. Goes to `$~{off}#` if this warp is
+    /// not recorded.
+    pub(super) fn warp_of_finals(&self, s: &mut Snippet<'_>, off: &str) {
+        s.ptx(&format!(
+            "setp.eq.u32 %~q, %~d, 0;
+             @%~q bra $~any#;
+             mov.u32 %~b, %tid.x;
+             shr.u32 %~b, %~b, {};
+             mov.u32 %~c, %ctaid.x;
+             mad.lo.u32 %~warp, %~c, %~d, %~b;
+             bra $~found#;
+             $~any#:",
+            self.lane_bits(),
+        ));
+        self.check_filter(s, off, "finals");
+        s.ptx("$~found#:");
+    }
+
     /// `to`: address of the records of all warps, as in [`Lowering::record_base`]. Also computes
     /// [`Lowering::warp_index`], in fewer instructions for one-dimensional launches. Goes to `nowhere`
     /// if there are no records.
@@ -130,10 +148,9 @@ impl Lowering<'_> {
 
     /// `%~link`: address of this lane's stream head, from `%~warp` and the address of all heads in `%~link`.
     pub(super) fn head(&self, s: &mut Snippet<'_>) {
-        let shape = self.state.shape;
-        let bytes = shape.head_bytes(self.plan.warp_size);
-        s.ptx(&format!("mad.wide.u32 %~link, %~warp, {bytes}, %~link;"));
-        if shape.lanes == 1 {
+        let heads = self.state.shape.heads(self.plan.warp_size);
+        s.ptx(&format!("mad.wide.u32 %~link, %~warp, {}, %~link;", heads * Head::SIZE as u64));
+        if heads > 1 {
             s.ptx(&format!("mov.u32 %~a, %laneid;\nmad.wide.u32 %~link, %~a, {}, %~link;", Head::SIZE));
         }
     }

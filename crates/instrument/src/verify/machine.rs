@@ -126,7 +126,6 @@ impl Machine {
             Op::Activemask => self.mask,
             Op::Match => 1 << lane(),
             Op::Vote if form.has("all") => a? & 1,
-            Op::Vote if self.uniform && a? & 1 == 1 => self.mask,
             Op::Vote => (a? & 1) << lane(),
             // All 32 lanes hold the same value.
             Op::Redux if self.uniform && form.has("add") => a?.wrapping_mul(32) & width,

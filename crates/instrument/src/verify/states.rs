@@ -50,8 +50,6 @@ pub(super) enum Sample {
     Whole,
     /// No element was written yet, and the head is empty.
     Fresh,
-    /// No element was written yet, and all lanes of the warp are active and hold the same values.
-    FreshWhole,
     /// No element was written yet, and the head has a chunk.
     Joined,
     /// No element was written yet, and a chunk was assigned to the warp before the launch.
@@ -83,10 +81,9 @@ pub(super) enum Sample {
 use Sample::*;
 
 /// Used twice: first with states in which something is written (full words, wanted visits), then with any.
-const SAMPLES: [Sample; 27] = [
-    Room, Room, Room, Room, Whole, Whole, Whole, Fresh, FreshWhole, FreshWhole, FreshWhole, Joined, Given,
-    Given, Given, Full, FullJoined, Loaded, Empty, Filling, Exhausted, Bucket, Lost, Off, NoContext,
-    Filtered, Filtered,
+const SAMPLES: [Sample; 24] = [
+    Room, Room, Room, Room, Whole, Whole, Whole, Fresh, Joined, Given, Given, Given, Full, FullJoined,
+    Loaded, Empty, Filling, Exhausted, Bucket, Lost, Off, NoContext, Filtered, Filtered,
 ];
 
 /// Number of samples of a probe program, each with other values.
@@ -132,10 +129,7 @@ impl<'a> Samples<'a> {
                 // The context exists, but has no tables and records.
                 Level::Probe if seed % 8 == 6 => Exhausted,
                 Level::Probe => Room,
-                level => match SAMPLES[seed as usize % SAMPLES.len()] {
-                    FreshWhole if level != Level::Path => Fresh,
-                    sample => sample,
-                },
+                _ => SAMPLES[seed as usize % SAMPLES.len()],
             };
             let (machine, lane) = prepare(texts, f, layout, &parts, sample, seed);
             SampleState { sample, seed, machine, lane }
@@ -253,16 +247,11 @@ impl LanePlace {
     fn of(level: Level, size: WarpSize, sample: Sample, seed: u64) -> LanePlace {
         // Some launches have one dimension. In a full warp the first lane writes the joint entry.
         let flat = (seed + seed / SAMPLES.len() as u64) % 2 == 1 && sample != Filtered;
-        let whole = sample == Whole && level == Level::Probe || sample == FreshWhole;
+        let whole = sample == Whole && level == Level::Probe;
         let nth = seed.saturating_sub(PROBE_SAMPLES) as u32;
         let flat = if whole { nth >= 3 } else { flat };
         let of = |many: [u32; 3], none| if flat { [many[0], none, none] } else { many };
-        // The first lane writes the head of a fresh warp.
-        let first = match sample {
-            FreshWhole => 32 + seed as u32 % 2,
-            _ if whole => 32 + nth.saturating_sub(4),
-            _ => 32,
-        };
+        let first = if whole { 32 + nth.saturating_sub(4) } else { 32 };
         let tid = of([if flat { first } else { 7 }, 2, 1 + (seed as u32 % 3)], 0);
         let (ntid, nctaid) = (of([if whole && flat { 64 } else { 37 }, 3, 4], 1), of([70_000, 50, 9], 1));
         let ctaid = of([69_000, 41, seed as u32 % 9], 0);
@@ -275,7 +264,7 @@ impl LanePlace {
         let clock = mix(seed) as u32;
         let multiprocessor = (mix(seed) % 400) as u32;
         let lane = linear % lanes;
-        let mask = if matches!(sample, Whole | FreshWhole) { size.full_mask().0 } else { 1 << lane };
+        let mask = if sample == Whole { size.full_mask().0 } else { 1 << lane };
         LanePlace {
             flat,
             whole,
@@ -361,7 +350,7 @@ fn prepare(
     let told = match seed % 4 {
         _ if lane.context == 0 => HiddenParameter::default(),
         3 => HiddenParameter { context: CONTEXT, ..HiddenParameter::default() },
-        _ => context.hidden_parameter(CONTEXT, level),
+        _ => context.hidden_parameter(CONTEXT),
     };
     let HiddenParameter { context: at, tables, ends, cta_warps } = told;
     let params = [("context", vec![at, tables, ends, cta_warps]), ("state", vec![record])];
@@ -465,7 +454,7 @@ fn cursor(f: &FunctionPair<'_>, shape: Shape, sample: Sample, seed: u64, place: 
             first + chunk - row * (1 + (seed / SAMPLES.len() as u64) % 2)
         }
         Room | Whole => first + row * (1 << (seed % 4)),
-        Fresh | FreshWhole | Joined | Given | NoContext | Filtered => part,
+        Fresh | Joined | Given | NoContext | Filtered => part,
         Full | FullJoined | Loaded | Empty | Filling | Exhausted | Bucket => first + chunk,
         Lost => 2 + 5 * chunk,
         Off => 1 + 3 * chunk,
@@ -482,13 +471,9 @@ fn lane(texts: &Inputs<'_>, f: &FunctionPair<'_>, sample: Sample, seed: u64, pla
         kind: f.old.kind,
         word: match (eager, seed % 4) {
             _ if f.idle => 1,
-            (true, _) if sample != FreshWhole => mix(seed + 2) as u32 >> 1 | 1 << 30,
-            // Short words, and one that is not short enough for a head.
-            _ if matches!(sample, Whole | FreshWhole) => {
-                (mix(seed + 2) as u32 | 1 << 31) >> (16 + (seed + 8) % 16)
-            }
-            (_, 0) => 1,
-            _ => (mix(seed + 2) as u32 | 1 << 31) >> (1 + seed % 26),
+            (true, _) => mix(seed + 2) as u32 >> 1 | 1 << 30,
+            (false, 0) => 1,
+            (false, _) => (mix(seed + 2) as u32 | 1 << 31) >> (1 + seed % 26),
         },
         cursor,
         trips: (0..texts.plan.functions[f.index].trip_counters)

@@ -352,8 +352,8 @@ fn heads_lie_where_contexts_lay() {
         // One of each generation's.
         launch(40, 1);
         launch(40, 1);
-        // 400 heads of 32 bytes need three quarters of an arena of 16 KiB.
-        large += launch(1, 200);
+        // 448 warps (430, rounded) with 144 bytes each need nearly all of an arena of 64 KiB.
+        large += launch(1, 215);
     }
     assert!(large > 0);
     let (counts, dead) = recorder.finish(Duration::from_secs(20));

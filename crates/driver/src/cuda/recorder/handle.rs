@@ -62,10 +62,8 @@ impl Recorder {
         match room {
             Ok((generation, slot)) => {
                 let (progress, ownership) = (Progress::Pending, Ownership::Exclusive);
-                let hidden = state.generations[generation]
-                    .arena
-                    .context(&slot)
-                    .hidden_parameter(slot.context, shared.layout.level);
+                let hidden =
+                    state.generations[generation].arena.context(&slot).hidden_parameter(slot.context);
                 let placed = PlacedLaunch {
                     plan: Arc::clone(plan),
                     launch,

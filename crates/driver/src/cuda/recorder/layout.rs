@@ -12,7 +12,7 @@
 
 use prlx_plan::Plan;
 use prlx_trace::device::tracks::{BEYOND, LOGS};
-use prlx_trace::device::{Context, MAGAZINE_STRIDE, MAGAZINES, Shape, tracks};
+use prlx_trace::device::{Context, Head, MAGAZINE_STRIDE, MAGAZINES, Shape, final_bytes, tracks};
 use prlx_trace::launch::Launch;
 use prlx_trace::{FuncId, Level, WarpSize};
 
@@ -63,7 +63,7 @@ impl Layout {
             let arena = each.checked_sub(3 * chunk + CURSOR)? / chunk * chunk;
             return (arena >= 16 << 10).then_some(Layout { level, shape, tables, pool: chunk, arena });
         }
-        // Heads, with short streams, and hashes lie in the arena; all other data lies in the pool.
+        // Heads and what warps write at their end lie in the arena, all other data in the pool.
         let share = match level {
             Level::Fingerprint => 2,
             Level::Path | Level::Events => 4,
@@ -129,7 +129,7 @@ impl Layout {
     }
     /// Bytes of a warp's heads.
     fn heads(&self) -> u64 {
-        self.shape.head_bytes(WARP)
+        self.shape.heads(WARP) * Head::SIZE as u64
     }
 }
 
@@ -203,7 +203,7 @@ impl ContextKind {
     pub fn of(plan: &Plan, launch: &Launch, probe_context: ProbeContext) -> ContextKind {
         let (first, last) = wanted(&plan.request, launch);
         let cta_warps = cta_warps(launch, (first, last));
-        let finals = if plan.request.level == Level::Fingerprint { plan.finals.bytes() } else { 0 };
+        let finals = final_bytes(plan.request.level, plan.finals);
         // Rounding keeps the number of kinds small and wastes little memory: there are at most eight sizes
         // between two powers of two. Sizes beyond any memory stay as they are.
         let warps = match last.max(1) {

@@ -120,19 +120,8 @@ impl Lowering<'_> {
             s.ptx("activemask.b32 %~mask;");
         }
         self.lane_hash_parts(s, together);
-        s.ptx(&format!(
-            "setp.eq.u32 %~q, %~d, 0;
-             @%~q bra $~any#;
-             mov.u32 %~b, %tid.x;
-             shr.u32 %~b, %~b, {};
-             mov.u32 %~c, %ctaid.x;
-             mad.lo.u32 %~warp, %~c, %~d, %~b;
-             bra $~found#;
-             $~any#:",
-            self.lane_bits(),
-        ));
-        self.check_filter(s, "off", "finals");
-        s.ptx(&format!("$~found#:\nmad.wide.u32 %~link, %~warp, {}, %~link;", layout.bytes()));
+        self.warp_of_finals(s, "off");
+        s.ptx(&format!("mad.wide.u32 %~link, %~warp, {}, %~link;", layout.bytes()));
         if together {
             s.ptx("setp.ne.u32 %~q, %~mask, -1;\n@%~q bra $~apart#;\nsetp.eq.u32 %~lead, %~lane, 0;");
             match layout.signatures() {

@@ -1,11 +1,9 @@
 //! Level `path`: decisions as bits of a word, iterations as counts.
 
 use prlx_isa::view::{Guard, Reg, Type};
-use prlx_trace::device::{
-    COUNT_BITS, COUNT_MORE, COUNT_WORD, HiddenParameter, SHORT_BITS, SHORT_STREAM, WORD_BITS,
-};
+use prlx_trace::device::{COUNT_BITS, COUNT_MORE, COUNT_WORD, WORD_BITS};
 
-use crate::ptx::lane_state::trip;
+use crate::ptx::lane_state::{LOST, NOT_RECORDED, trip};
 use crate::ptx::lowering::Lowering;
 use crate::ptx::snippet::{Snippet, guard_text, register};
 use crate::ptx::values::{OperandValue, Width, width};
@@ -74,83 +72,36 @@ impl Lowering<'_> {
         ));
     }
 
-    /// Writes the word that is not full, at the lane's end. If all lanes of a warp end together with short
-    /// streams, the lowest lane writes them to the warp's head, and the warp needs no chunk.
+    /// Writes the word that is not full, at the lane's end. It has a place of its own, so a lane that writes no
+    /// other word needs no chunk.
     pub(in crate::ptx) fn write_last_word(&self, s: &mut Snippet<'_>) {
-        if self.state.shape.short {
-            self.write_short_stream(s);
-        }
-        s.ptx("setp.eq.u32 %~q, %~word, 1;\n@%~q bra $~last#;");
-        self.append(s, &["%~word"]);
-        s.ptx("$~last#:");
-    }
-
-    /// Writes the words of all lanes to the warp's head and goes to `$~last#`, if all lanes are active, none
-    /// has a chunk, and the words are short.
-    fn write_short_stream(&self, s: &mut Snippet<'_>) {
+        let shape = self.state.shape;
         s.ptx(&format!(
-            "activemask.b32 %~mask;
-             setp.ne.u32 %~q, %~mask, -1;
-             @%~q bra $~apart#;
-             setp.lt.u64 %~q, %~cursor, {};
-             setp.lt.u32 %~r, %~word, {};
-             and.pred %~q, %~q, %~r;
-             vote.sync.all.pred %~q, %~q, %~mask;
-             @!%~q bra $~apart#;
-             setp.eq.u32 %~q, %~word, 1;
-             vote.sync.all.pred %~q, %~q, %~mask;
-             @%~q bra $~last#;",
-            self.state.shape.row(),
-            1 << SHORT_BITS,
+            "setp.eq.u32 %~q, %~word, 1;
+             @%~q bra $~last#;
+             cvt.u32.u64 %~a, %~cursor;
+             and.b32 %~a, %~a, {};
+             setp.ne.u32 %~q, %~a, 0;
+             @%~q bra $~lost#;",
+            NOT_RECORDED | LOST,
         ));
         self.context(s);
-        if self.in_kernel() {
-            s.ptx(&format!(
-                "ld.param.u64 %~link, [~context+{}];
-                 ld.param.u32 %~d, [~context+{}];
-                 setp.eq.u32 %~q, %~d, 0;
-                 @%~q bra $~any#;
-                 mov.u32 %~a, %tid.x;
-                 shr.u32 %~a, %~a, {};
-                 mov.u32 %~b, %ctaid.x;
-                 mad.lo.u32 %~warp, %~b, %~d, %~a;
-                 bra $~found#;
-                 $~any#:",
-                HiddenParameter::offset("ends"),
-                HiddenParameter::offset("cta_warps"),
-                self.lane_bits(),
-            ));
-        }
-        self.check_filter(s, "last", "heads");
-        if self.in_kernel() {
-            s.ptx("$~found#:");
-        }
-        self.head(s);
-        s.ptx("mov.u32 %~a, %laneid;\nsetp.eq.u32 %~lead, %~a, 0;");
-        // Four words at a time, as many as the longest word of the warp needs.
-        for first in (0..=SHORT_BITS).step_by(4) {
-            if first > 0 {
-                s.ptx(&format!(
-                    "setp.lt.u32 %~q, %~word, {};
-                     vote.sync.all.pred %~q, %~q, %~mask;
-                     @%~q bra $~last#;",
-                    1 << (first - 1)
-                ));
-            }
-            for (i, word) in (first..first + 4).enumerate() {
-                match word.checked_sub(1) {
-                    None => s.ptx(&format!("mov.u32 %~w{i}, {SHORT_STREAM};")),
-                    Some(bit) => s.ptx(&format!(
-                        "and.b32 %~a, %~word, {};
-                         setp.ne.u32 %~q, %~a, 0;
-                         vote.sync.ballot.b32 %~w{i}, %~q, %~mask;",
-                        1 << bit
-                    )),
-                }
-            }
-            s.ptx(&format!("@%~lead st.global.v4.u32 [%~link+{}], {{%~w0, %~w1, %~w2, %~w3}};", 4 * first));
-        }
-        s.ptx("bra $~last#;\n$~apart#:");
+        s.ptx("setp.eq.u64 %~q, %~context, 0;\n@%~q bra $~last#;");
+        self.record_base(s, "%~link", "finals", "$~told#");
+        self.warp_of_finals(s, "last");
+        s.ptx(&format!(
+            "mad.wide.u32 %~link, %~warp, {}, %~link;
+             mov.u32 %~a, %laneid;
+             mad.wide.u32 %~link, %~a, {}, %~link;
+             st.global.cg.u32 [%~link], %~word;
+             bra $~last#;
+             $~lost#:
+             add.u64 %~cursor, %~cursor, {};
+             $~last#:",
+            shape.row(),
+            shape.element,
+            shape.chunk(),
+        ));
     }
 
     /// Starts the counter of a loop at its entry.

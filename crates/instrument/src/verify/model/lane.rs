@@ -9,7 +9,7 @@ use prlx_plan::RollingHash;
 use prlx_trace::device::tables::{Part, Records};
 use prlx_trace::device::{
     COUNT_BITS, COUNT_MORE, COUNT_WORD, Context, Finals, Head, MAGAZINE_COUNT, MAGAZINE_STRIDE, MAGAZINES,
-    SHORT_BITS, SHORT_STREAM, Shape, WORD_BITS, digest,
+    Shape, WORD_BITS, digest,
 };
 use prlx_trace::kernel::Level;
 
@@ -83,8 +83,9 @@ impl LaneModel {
     }
 
     fn stream_head(&self) -> u64 {
-        let own = if self.shape().lanes == 1 { u64::from(self.lane) * Head::SIZE as u64 } else { 0 };
-        self.field("heads") + self.warp * self.shape().head_bytes(self.finals.warp_size) + own
+        let heads = self.shape().heads(self.finals.warp_size);
+        let index = if heads > 1 { self.warp * heads + u64::from(self.lane) } else { self.warp };
+        self.field("heads") + index * Head::SIZE as u64
     }
 
     /// Sets the state at a kernel's entry.
@@ -111,9 +112,8 @@ impl LaneModel {
     /// Writes pending elements and hashes at the end of the lane.
     pub fn end(&mut self) {
         match self.level {
-            Level::Path if self.writes_short_stream() => self.short_stream(),
             // A word without decisions is not written.
-            Level::Path if self.word != 1 => self.element(&[u64::from(self.word)]),
+            Level::Path if self.word != 1 => self.last_word(),
             Level::Fingerprint if self.recorded() => {
                 let at = self.field("finals") + self.warp * self.finals.bytes();
                 let mut parts = Vec::new();
@@ -139,24 +139,14 @@ impl LaneModel {
         }
     }
 
-    /// Whether the warp writes its whole stream to its head. A sample knows of other lanes only that they
-    /// hold the same values.
-    fn writes_short_stream(&self) -> bool {
-        let whole = self.mask == self.finals.warp_size.full_mask().0;
-        self.shape().short && whole && self.cursor < self.shape().row() && self.word < 1 << SHORT_BITS
-    }
-
-    fn short_stream(&mut self) {
-        if self.word == 1 || !self.recorded() || self.lane != 0 {
-            return;
-        }
-        let head = self.stream_head();
-        write(&mut self.memory, head, 4, SHORT_STREAM.into());
-        // Four words are written together, as many as the longest word needs.
-        let bits = (32 - self.word.leading_zeros() + 1).next_multiple_of(4) - 1;
-        for bit in 0..bits {
-            let lanes = if self.word >> bit & 1 == 1 { self.mask } else { 0 };
-            write(&mut self.memory, head + 4 + 4 * u64::from(bit), 4, lanes);
+    /// Writes the word that is not full. If elements before it are lost, it is lost too.
+    fn last_word(&mut self) {
+        if self.cursor & 3 != 0 {
+            self.cursor += self.shape().chunk();
+        } else if self.recorded() {
+            let of_warp = self.field("finals") + self.warp * self.shape().row();
+            let at = of_warp + u64::from(self.lane) * self.shape().element;
+            write(&mut self.memory, at, 4, self.word.into());
         }
     }
 
