@@ -1,5 +1,6 @@
 //! Integration tests of `prlx-isa`, as one program.
 
+mod amdgpu;
 mod cases;
 mod common;
 mod images;
