@@ -6,6 +6,7 @@
 //! # Invariants
 //! A target is deterministic: equal bytes have equal effects.
 
+pub mod amdgpu_inst;
 pub mod checks;
 pub mod generate;
 pub mod image_read;
