@@ -12,7 +12,7 @@
 //! Differences that [`explained`] does not name fail the check.
 //!
 //! # Limitations
-//! Words that make LLVM crash are counted as explained. Waves of 64 lanes of RDNA are not compared.
+//! Words that make LLVM crash are counted as explained.
 
 use crate::corpus::parallel;
 use crate::stamps::{self, Inputs};
@@ -29,8 +29,31 @@ use explained::{Case, explained};
 
 const TARGETS: [&str; 6] = ["gfx90a", "gfx942", "gfx950", "gfx1030", "gfx1100", "gfx1201"];
 
-/// Words for each target if no number is given: about 20 s for all targets.
-const WORDS: usize = 40_000;
+/// A target with the lanes of its waves. RDNA has both.
+#[derive(Clone, Copy)]
+struct Mode<'a> {
+    target: &'a str,
+    lanes: u8,
+}
+
+impl Mode<'_> {
+    fn of(target: &str) -> Vec<Mode<'_>> {
+        let mode = |lanes| Mode { target, lanes };
+        if target.starts_with("gfx9") { vec![mode(64)] } else { vec![mode(32), mode(64)] }
+    }
+
+    /// LLVM's options for the processor.
+    fn options(self) -> Vec<String> {
+        let mut all = vec![format!("--mcpu={}", self.target)];
+        if self.lanes == 64 && !self.target.starts_with("gfx9") {
+            all.push("--mattr=+wavefrontsize64".into());
+        }
+        all
+    }
+}
+
+/// Words for each target and number of lanes if no number is given: about a minute for all.
+const WORDS: usize = 20_000;
 
 /// Lines that llvm-mc reads at once.
 const CHUNK: usize = 4_000;
@@ -96,14 +119,15 @@ fn check(targets: &[String], words: usize, seed: u64) -> Result<()> {
     let mut counts: BTreeMap<(String, String), Counts> = BTreeMap::new();
     let mut reasons: BTreeMap<&'static str, usize> = BTreeMap::new();
     let mut failed = false;
-    for target in targets {
+    for mode in targets.iter().flat_map(|target| Mode::of(target)) {
+        let Mode { target, lanes } = mode;
         let mut shown = 0;
-        let made =
-            output(Command::new(&program).args([target, &words.to_string(), &seed.to_string()]), &folder)?;
-        let mut compared = random(target, parse(&made)?, &folder)?;
-        compared.extend(kernels(target, &program, &folder)?);
+        let numbers = [u64::from(lanes), words as u64, seed].map(|number| number.to_string());
+        let made = output(Command::new(&program).arg(target).args(numbers), &folder)?;
+        let mut compared = random(mode, parse(&made)?, &folder)?;
+        compared.extend(kernels(mode, &program, &folder)?);
         for (word, llvm) in &compared {
-            let count = counts.entry((target.clone(), word.encoding.clone())).or_default();
+            let count = counts.entry((format!("{target} {lanes}"), word.encoding.clone())).or_default();
             count.tried += 1;
             count.read += usize::from(word.bytes > 0);
             let ours = (word.bytes > 0).then_some(word.text.as_str());
@@ -173,27 +197,27 @@ fn parse(lines: &str) -> Result<Vec<Word>> {
 type Compared = (Word, Option<Option<String>>);
 
 /// Compares random words.
-fn random(target: &str, words: Vec<Word>, folder: &Path) -> Result<Vec<Compared>> {
+fn random(mode: Mode, words: Vec<Word>, folder: &Path) -> Result<Vec<Compared>> {
     let chunks: Vec<&[Word]> = words.chunks(CHUNK).collect();
-    let read = parallel(&chunks, |chunk| disassemble(target, chunk, folder))?;
+    let read = parallel(&chunks, |chunk| disassemble(mode, chunk, folder))?;
     Ok(words.into_iter().zip(read.into_iter().flatten()).collect())
 }
 
 /// What LLVM reads of each word. Halves the input until no half crashes.
-fn disassemble(target: &str, words: &[Word], folder: &Path) -> Result<Vec<Option<Option<String>>>> {
-    if let Some(read) = disassemble_once(target, words, folder)? {
+fn disassemble(mode: Mode, words: &[Word], folder: &Path) -> Result<Vec<Option<Option<String>>>> {
+    if let Some(read) = disassemble_once(mode, words, folder)? {
         return Ok(read.into_iter().map(Some).collect());
     }
     if words.len() == 1 {
         return Ok(vec![None]);
     }
     let (left, right) = words.split_at(words.len() / 2);
-    Ok([disassemble(target, left, folder)?, disassemble(target, right, folder)?].concat())
+    Ok([disassemble(mode, left, folder)?, disassemble(mode, right, folder)?].concat())
 }
 
 /// What LLVM reads of each word: a line with exactly the bytes that we read, or all if we read none. `None`:
 /// it crashes.
-fn disassemble_once(target: &str, words: &[Word], folder: &Path) -> Result<Option<Vec<Option<String>>>> {
+fn disassemble_once(mode: Mode, words: &[Word], folder: &Path) -> Result<Option<Vec<Option<String>>>> {
     let mark = bytes(&[0xbf80_0000 | MARK]);
     let mut input = String::new();
     for word in words {
@@ -203,7 +227,7 @@ fn disassemble_once(target: &str, words: &[Word], folder: &Path) -> Result<Optio
     let path = folder.join(format!("in-{:?}.txt", std::thread::current().id()));
     fs::write(&path, input).with_context(|| format!("cannot write {}", path.display()))?;
     let mut command = Command::new("llvm-mc-22");
-    command.args(["--disassemble", "--triple=amdgcn", &format!("--mcpu={target}")]).arg(&path);
+    command.args(["--disassemble", "--triple=amdgcn"]).args(mode.options()).arg(&path);
     let output = command.output().context("cannot run llvm-mc-22: `cargo xtask setup` installs it")?;
     // It fails if it refuses a line, and is killed by a signal if it crashes.
     if output.status.code().is_none() {
@@ -250,24 +274,29 @@ fn bytes(words: &[u32]) -> String {
 }
 
 /// Compiles our kernels and compares their code with the text of llvm-objdump.
-fn kernels(target: &str, program: &Path, folder: &Path) -> Result<Vec<Compared>> {
+fn kernels(mode: Mode, program: &Path, folder: &Path) -> Result<Vec<Compared>> {
     let source = crate::root().join("xtask/src/amdgpu/kernels.c");
+    let Mode { target, lanes } = mode;
     let mut all = Vec::new();
     for level in ["-O0", "-O2", "-O3"] {
         let object: PathBuf = folder.join(format!("kernels.{target}.co"));
         let mut clang = Command::new("clang-22");
-        clang.args(["-target", "amdgcn-amd-amdhsa", "-nogpulib", level, &format!("-mcpu={target}"), "-o"]);
-        let status = clang.arg(&object).arg(&source).status();
+        clang.args(["-target", "amdgcn-amd-amdhsa", "-nogpulib", level, &format!("-mcpu={target}")]);
+        if lanes == 64 && !target.starts_with("gfx9") {
+            clang.arg("-mwavefrontsize64");
+        }
+        let status = clang.arg("-o").arg(&object).arg(&source).status();
         if !status.context("cannot run clang-22: `cargo xtask setup` installs it")?.success() {
             bail!("clang-22 does not compile {} for {target}", source.display());
         }
-        let text = output(Command::new("llvm-objdump-22").arg("-d").arg(&object), folder)?;
+        let text =
+            output(Command::new("llvm-objdump-22").arg("-d").args(mode.options()).arg(&object), folder)?;
         // `TEXT // ADDRESS: WORDS <label>`
         let lines: Vec<(String, String)> = text
             .lines()
             .filter_map(|line| {
                 let (text, rest) = line.split_once("//")?;
-                let words = rest.split_once(':')?.1.split('<').next()?.trim();
+                let words = rest.split_once(':')?.1.split(['<', ';']).next()?.trim();
                 Some((text.trim().to_owned(), words.to_owned()))
             })
             .collect();
@@ -275,7 +304,8 @@ fn kernels(target: &str, program: &Path, folder: &Path) -> Result<Vec<Compared>>
         let words: Vec<&str> = lines.iter().map(|(_, words)| words.as_str()).collect();
         fs::write(&path, words.join("\n")).with_context(|| format!("cannot write {}", path.display()))?;
         let input = fs::File::open(&path).with_context(|| format!("cannot read {}", path.display()))?;
-        let read = output(Command::new(program).args([target, "-"]).stdin(input), folder)?;
+        let read =
+            output(Command::new(program).args([target, &lanes.to_string(), "-"]).stdin(input), folder)?;
         for (word, (text, _)) in parse(&read)?.into_iter().zip(lines) {
             let whole = word.bytes == word.words.len() * 4;
             let text = if whole || word.bytes == 0 { text } else { format!("{text} (length)") };
@@ -286,7 +316,7 @@ fn kernels(target: &str, program: &Path, folder: &Path) -> Result<Vec<Compared>>
 }
 
 fn table(counts: &BTreeMap<(String, String), Counts>) -> String {
-    let mut text = String::from("| target | encoding | words | read | equal | explained | differ |\n");
+    let mut text = String::from("| target, lanes | encoding | words | read | equal | explained | differ |\n");
     text.push_str("|---|---|---|---|---|---|---|\n");
     for ((target, encoding), count) in counts {
         let Counts { tried, read, equal, explained, differ } = count;

@@ -1,5 +1,5 @@
-//! Writes instructions of AMD for `cargo xtask amdgpu`: `amdgpu_words TARGET COUNT SEED`, or `-` instead of a
-//! count to decode the lines of standard input, words in hexadecimal.
+//! Writes instructions of AMD for `cargo xtask amdgpu`: `amdgpu_words TARGET LANES COUNT SEED`, or `-` instead
+//! of a count to decode the lines of standard input, words in hexadecimal.
 //!
 //! A line is the encoding that the words were made for, the words, the bytes of the instruction (0: opaque),
 //! and the text. Every opcode of every encoding comes up, also those that do not exist. Fields get values
@@ -13,19 +13,18 @@ use prlx_isa::amdgpu::inst::{Encoding, Field, Inst, MOST_WORDS};
 
 fn main() -> io::Result<()> {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let [target, count, rest @ ..] = &args[..] else { return Err(io::Error::other("TARGET COUNT SEED")) };
+    let [target, lanes, count, rest @ ..] = &args[..] else {
+        return Err(io::Error::other("TARGET LANES COUNT SEED"));
+    };
+    let lanes: u8 = lanes.parse().map_err(io::Error::other)?;
     let target = Target::parse(target).ok_or_else(|| io::Error::other("unknown target"))?;
     let mut out = BufWriter::new(io::stdout());
     if count == "-" {
         for line in io::stdin().lock().lines() {
             let line = line?;
             let words = line.split(' ').map(|word| u32::from_str_radix(word, 16));
-            write(
-                &mut out,
-                target,
-                "code",
-                &words.collect::<Result<Vec<_>, _>>().map_err(io::Error::other)?,
-            )?;
+            let words = words.collect::<Result<Vec<_>, _>>().map_err(io::Error::other)?;
+            write(&mut out, target, lanes, "code", &words)?;
         }
         return out.flush();
     }
@@ -48,7 +47,7 @@ fn main() -> io::Result<()> {
             }
         };
         let words = without_crashes(target, layout, words);
-        write(&mut out, target, layout.encoding.name(), &words)?;
+        write(&mut out, target, lanes, layout.encoding.name(), &words)?;
     }
     out.flush()
 }
@@ -58,8 +57,7 @@ fn is_image(encoding: Encoding) -> bool {
     matches!(encoding, Encoding::Mimg | Encoding::Vimage | Encoding::Vsample)
 }
 
-fn write(out: &mut impl Write, target: Target, name: &str, words: &[u32]) -> io::Result<()> {
-    let lanes = if target.has_wave(32) { 32 } else { 64 };
+fn write(out: &mut impl Write, target: Target, lanes: u8, name: &str, words: &[u32]) -> io::Result<()> {
     let Some(inst) = Inst::decode(target, lanes, words) else { return Ok(()) };
     let bytes = if inst.is_opaque() { 0 } else { inst.words().len() * 4 };
     let words: Vec<String> = words.iter().map(|word| format!("{word:08x}")).collect();

@@ -104,6 +104,33 @@ fn registers_read_and_written() {
     assert!(registers(Target::Gfx1100, 32, &[0xd8660000, 0x00000001]).0.contains(&M0));
 }
 
+/// A pair of operations exists on waves of 32 lanes only. The results have registers of different parity.
+#[test]
+fn pairs_are_of_waves_of_32_lanes() {
+    // opx mul_f32 (3), opy mov_b32 (8): v7 = v10 * v0, and v6 = v33, whose lowest bit is not stored.
+    let words = [0xc8d0_010a, 0x0706_0121];
+    let pair = Inst::decode(Target::Gfx1100, 32, &words).expect("there are words");
+    assert_eq!(pair.print(), "v_dual_mul_f32 v7, v10, v0 :: v_dual_mov_b32 v6, v33");
+    let regs = pair.registers().expect("known");
+    assert_eq!(regs.reads, [Reg::V(0), Reg::V(10), Reg::V(33), Reg::ExecLo, Reg::Mode]);
+    assert_eq!(regs.writes, [Reg::V(6), Reg::V(7)]);
+    assert!(Inst::decode(Target::Gfx1100, 64, &words).expect("there are words").is_opaque());
+}
+
+/// What is not known is `None`: an image's operands, and a register that M0 chooses.
+#[test]
+fn unknown_registers_are_unknown() {
+    let opaque = decode(Target::Gfx942, &[0xffff_ffff]);
+    assert!(opaque.is_opaque() && opaque.registers().is_none());
+    assert_eq!(opaque.print(), ".long 0xffffffff");
+    let image = decode(Target::Gfx1030, &[0xf020_0f00, 0, 0]); // image_store, no further addresses
+    assert_eq!((image.name(), image.words().len(), image.registers()), ("image_store", 2, None));
+    let more = decode(Target::Gfx1030, &[0xf020_0f02, 0, 0]); // one word of further addresses
+    assert_eq!((more.name(), more.words().len()), ("image_store", 3));
+    let moved = decode(Target::Gfx1100, &[0xbe80_4001]); // s_movrels_b32 s0, s1
+    assert_eq!((moved.name(), moved.registers()), ("s_movrels_b32", None));
+}
+
 /// Branches: the offset counts words from the next instruction.
 #[test]
 fn branches_name_their_targets() {

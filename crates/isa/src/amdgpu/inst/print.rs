@@ -38,6 +38,10 @@ impl Printer<'_> {
         let Some((layout, row)) = self.inst.meaning else { return Ok(()) };
         let form = row.form;
         if layout.encoding == Encoding::Vopd {
+            // Waves of 64 lanes have no pairs.
+            if self.inst.lanes == 64 {
+                return Err(fmt::Error);
+            }
             return self.pair(row.name, form);
         }
         self.out.push_str(row.name);
