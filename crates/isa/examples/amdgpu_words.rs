@@ -1,5 +1,5 @@
-//! Writes instructions of AMD for `cargo xtask amdgpu`: `amdgpu_words TARGET LANES COUNT SEED`, or `-` instead
-//! of a count to decode the lines of standard input, words in hexadecimal.
+//! Writes instructions of AMD for `cargo xtask amdgpu`: `amdgpu_words TARGET LANES COUNT SEED`, or `-`
+//! instead of a count to decode the lines of standard input, words in hexadecimal.
 //!
 //! A line is the encoding that the words were made for, the words, the bytes of the instruction (0: opaque),
 //! and the text. Every opcode of every encoding comes up, also those that do not exist. Fields get values

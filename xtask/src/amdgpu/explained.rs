@@ -54,7 +54,9 @@ const ROWS: &[Row] = &[
         })
     }),
     ("DPP with 16-bit operands: LLVM reads another control", |case| {
-        case.encoding.contains("dpp") && case.llvm.is_none() && case.ours.is_some_and(|t| t.contains("mix"))
+        case.encoding.contains("dpp")
+            && case.llvm.is_none()
+            && case.ours.is_some_and(|t| has(t, &["mix", "_pk_fp8", "_pk_bf8"]))
     }),
     ("DPP of v_cndmask: LLVM puts the mask between the bars", |case| {
         both(case, |text| text.starts_with("v_cndmask_b32_dpp"))

@@ -93,6 +93,9 @@ pub enum Value {
 /// The code of a source that says that a literal follows.
 const LITERAL: u32 = 255;
 
+/// The code of a source that reads LDS, which vector instructions have.
+const LDS_DIRECT: u32 = 254;
+
 /// Registers and sources with names: code, width in registers (0: any), families that have it, name, what it
 /// reads.
 fn named(target: Target, code: u32, count: u8) -> Option<(&'static str, &'static [Reg])> {
@@ -264,7 +267,7 @@ impl Inst {
                     .filter(|value| !matches!(value, Value::Named("m0" | "exec" | "exec_lo" | "exec_hi", _))),
                 Field::Sbase => scalar(self.target, code * 2, count),
                 Field::Srsrc if self.width(Field::Srsrc) == 5 => scalar(self.target, code * 4, count),
-                Field::Ssrc0 if code == 254 => None,
+                _ if code == LDS_DIRECT => None,
                 _ => scalar_or_named(self.target, code, count),
             },
             // SDWA comparisons name their result only if `sd` is set.
@@ -274,7 +277,7 @@ impl Inst {
             Kind::Mask => scalar_or_named(self.target, code, self.mask_registers()),
             Kind::LowVector(_) if code & 128 != 0 => None,
             Kind::LowVector(a) => self.vector_value(Bank::Vector, slot.field, a),
-            Kind::Source { allows: Allows::Scalar, .. } if code >= 256 => None,
+            Kind::Source { allows: Allows::Scalar, .. } if code == LDS_DIRECT || code >= 256 => None,
             Kind::Source { allows: Allows::Vector, .. } if code < 124 || matches!(code, 126 | 127) => None,
             Kind::Source { allows: Allows::LowVector, .. } if code >= 384 => None,
             Kind::Source { regs, regs64, literal, half, .. } => {
@@ -333,7 +336,7 @@ impl Inst {
             return source(self, if scalar == 1 { code } else { code | 256 }, regs, false);
         }
         // Scalar encodings have no LDS source.
-        if self.width(field) == 8 && code == 254 {
+        if self.width(field) == 8 && code == LDS_DIRECT {
             return None;
         }
         match code.checked_sub(256) {
