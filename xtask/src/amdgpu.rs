@@ -86,10 +86,15 @@ pub fn run(args: &[String]) -> Result<()> {
         return check(&chosen, words, seed);
     }
     let mut inputs = Inputs::new("LLVM 22 against the instructions of AMD");
-    for path in ["crates/isa/src/amdgpu", "crates/isa/examples/amdgpu_words.rs", "xtask/src/amdgpu"] {
+    for path in [
+        "crates/isa/src/amdgpu/inst",
+        "crates/isa/src/amdgpu/target.rs",
+        "crates/isa/examples/amdgpu_words.rs",
+        "xtask/src/amdgpu.rs",
+        "xtask/src/amdgpu",
+    ] {
         inputs.path(Path::new(path))?;
     }
-    inputs.path(Path::new("xtask/src/amdgpu.rs"))?;
     stamps::unless_passed("amdgpu", &inputs, || check(&chosen, words, seed))
 }
 

@@ -131,6 +131,33 @@ fn unknown_registers_are_unknown() {
     assert_eq!((moved.name(), moved.registers()), ("s_movrels_b32", None));
 }
 
+/// Bytes, counters and shapes, from the manuals.
+#[test]
+fn effects_are_those_of_the_manuals() {
+    use prlx_isa::amdgpu::inst::table::Access;
+    let bytes = |target, words: &[u32]| {
+        let inst = decode(target, words);
+        (inst.access(), inst.access_bytes())
+    };
+    // global_load_dwordx2, global_atomic_add, ds_read_b64, ds_read2_b32, s_load_dwordx4, v_add_f32
+    let gfx942 = Target::Gfx942;
+    assert_eq!(bytes(gfx942, &[0xdc548010, 0x04080006]), (Some(Access::Load), Some(8)));
+    assert_eq!(bytes(gfx942, &[0xdd088000, 0x017f0402]), (Some(Access::Atomic), Some(4)));
+    assert_eq!(bytes(gfx942, &[0xd8ec0000, 0x02000001]), (Some(Access::Load), Some(8)));
+    assert_eq!(bytes(gfx942, &[0xd86e0000, 0x02000001]), (Some(Access::Load), Some(8)));
+    assert_eq!(bytes(gfx942, &[0xc00a4100, 0x18000000]).1, Some(16));
+    assert_eq!(bytes(gfx942, &[0x06020403]), (None, None));
+    // v_mfma_f32_4x4x1_16b_f32
+    assert_eq!(decode(gfx942, &[0xd3c28000, 0x04120501]).matrix_shape(), Some([4, 4, 1]));
+    assert_eq!(decode(gfx942, &[0x06020403]).matrix_shape(), None);
+    // s_waitcnt vmcnt(0): the other counters are at their most
+    assert_eq!(decode(gfx942, &[0xbf8c0f70]).waits(), [("vmcnt", 0)]);
+    assert_eq!(decode(gfx942, &[0xbf8cc07f]).waits(), [("lgkmcnt", 0)]);
+    assert_eq!(decode(Target::Gfx1100, &[0xbf8903f7]).waits(), [("vmcnt", 0)]);
+    // s_wait_loadcnt_dscnt 0x102: one load, two LDS accesses
+    assert_eq!(decode(Target::Gfx1201, &[0xbfc80102]).waits(), [("loadcnt", 1), ("dscnt", 2)]);
+}
+
 /// Branches: the offset counts words from the next instruction.
 #[test]
 fn branches_name_their_targets() {

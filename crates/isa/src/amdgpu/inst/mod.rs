@@ -21,6 +21,7 @@
 )]
 
 mod decode;
+mod effects;
 mod immediate;
 mod memory;
 mod names;
