@@ -7,6 +7,7 @@
 //! A target is deterministic: equal bytes have equal effects.
 
 pub mod amd_object;
+pub mod amdgpu_inst;
 pub mod checks;
 pub mod generate;
 pub mod image_read;

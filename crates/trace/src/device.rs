@@ -17,9 +17,9 @@
 //! Events that are written together lie in one chunk, so a zero ends only the contents of its chunk. The link
 //! to the first chunk is in `heads`: one entry for each warp (shared) or lane (private).
 //!
-//! **Last words.** At level `path`, the word that a lane has not filled when it ends is not in its stream, but
-//! in [`Context::finals`]: one word for each lane, 0 for none. Most lanes write no other word, so most warps
-//! take no chunk.
+//! **Last words.** At level `path`, the word that a lane has not filled when it ends is not in its stream,
+//! but in [`Context::finals`]: one word for each lane, 0 for none. Most lanes write no other word, so most
+//! warps take no chunk.
 //!
 //! **Cursor.** A lane keeps the address of its next element in a register. If the row part of that address is
 //! 0, the lane needs a new chunk first. The cursor starts as `lane * element` (shared) or 0 (private), that

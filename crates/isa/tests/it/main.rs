@@ -2,6 +2,7 @@
 
 mod amd_descriptors;
 mod amd_objects;
+mod amdgpu;
 mod cases;
 mod common;
 mod images;

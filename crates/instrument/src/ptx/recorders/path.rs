@@ -72,8 +72,8 @@ impl Lowering<'_> {
         ));
     }
 
-    /// Writes the word that is not full, at the lane's end. It has a place of its own, so a lane that writes no
-    /// other word needs no chunk.
+    /// Writes the word that is not full, at the lane's end. It has a place of its own, so a lane that writes
+    /// no other word needs no chunk.
     pub(in crate::ptx) fn write_last_word(&self, s: &mut Snippet<'_>) {
         let shape = self.state.shape;
         s.ptx(&format!(
