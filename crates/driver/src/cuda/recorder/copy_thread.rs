@@ -201,7 +201,13 @@ impl CopyThread {
 
     /// Chooses the next copy. `hurried` means that a thread of the program waits for ended launches.
     fn due(&self, shared: &Shared, state: &State, hurried: bool) -> Option<CopyTask> {
-        if state.host_bytes > 0 && state.host_bytes + shared.layout.pool + shared.layout.arena > shared.host {
+        // What a generation holds is not known exactly before its cursor is read.
+        let held = |g: &Generation| {
+            let pool = g.filled.saturating_add(g.estimated_bytes).min(shared.layout.pool);
+            pool + g.arena.used().1
+        };
+        let most = state.generations.iter().map(held).max().unwrap_or(0);
+        if state.host_bytes > 0 && state.host_bytes + most > shared.host {
             return None;
         }
         let last = state.deadline.is_some_and(near_deadline);

@@ -111,8 +111,11 @@ pub(super) fn marks(plan: &Plan, launch: &Launch, slot: &Slot, bytes: &[u8]) -> 
     Some(Marks { module, launch: number, tracks, left_out })
 }
 
-/// Decodes the launches of a batch together, since one small launch does not keep the workers busy, and
-/// delivers them. Returns the memory of the batch.
+/// Bytes of launches that are decoded together. Small launches do not keep the workers busy one by one; large
+/// ones are delivered one by one, since launches of the program may wait for that.
+const TOGETHER: usize = 16 << 20;
+
+/// Decodes and delivers the launches of a batch. Returns the memory of the batch.
 fn deliver(shared: &Shared, mut batch: CopiedBatch, known: &mut DigestBases, sink: &mut Sink) -> Vec<u8> {
     let probes = shared.layout.level == Level::Probe;
     // All launches add to the same tables, so mixing does not matter for them.
@@ -126,8 +129,36 @@ fn deliver(shared: &Shared, mut batch: CopiedBatch, known: &mut DigestBases, sin
             .lock()
             .add_unrecorded(placed.launch, "two instances of its graph ran at once, and wrote to one place");
     }
-    let launches = std::mem::take(&mut batch.launches);
+    let mut launches = std::mem::take(&mut batch.launches).into_iter().peekable();
     let memory = BatchMemory::of(shared, &batch);
+    let heads = batch.slots.iter().filter(|_| !probes).map(|slot| memory.heads(slot));
+    let (area, level) = (batch.area, shared.layout.level);
+    let mut pool = Pool::new(level, WARP, area.pool, memory.pool, area.bucket, heads);
+    while launches.peek().is_some() {
+        let (mut some, mut bytes) = (Vec::new(), 0);
+        while bytes < TOGETHER
+            && let Some(placed) = launches.next()
+        {
+            let LaunchBuffers { heads, finals, .. } = memory.buffers(&placed);
+            // What it has in the pool is not known yet: an equal share.
+            bytes += heads.len() + finals.len() + memory.pool.len() / batch.slots.len().max(1);
+            some.push(placed);
+        }
+        deliver_together(shared, &batch, &memory, &mut pool, some, known, sink);
+    }
+    batch.bytes
+}
+
+/// Decodes launches together and delivers them.
+fn deliver_together(
+    shared: &Shared,
+    batch: &CopiedBatch,
+    memory: &BatchMemory<'_>,
+    pool: &mut Pool<'_>,
+    launches: Vec<PlacedLaunch>,
+    known: &mut DigestBases,
+    sink: &mut Sink,
+) {
     let start = Instant::now();
     let plans: Vec<Arc<Plan>> = launches.iter().map(|placed| Arc::clone(&placed.plan)).collect();
     let all_kept: Vec<KeptWarps<'_>> = launches
@@ -135,21 +166,18 @@ fn deliver(shared: &Shared, mut batch: CopiedBatch, known: &mut DigestBases, sin
         .zip(&plans)
         .map(|(placed, plan)| KeptWarps::new(plan, known.of(plan, placed.launch.kernel), &placed.launch))
         .collect();
-    let decoded = match probes {
-        true => launches.iter().map(|_| DecodedStreams::default()).collect(),
-        false => {
-            let heads = batch.slots.iter().map(|slot| memory.heads(slot));
-            let (area, level) = (batch.area, shared.layout.level);
-            let mut pool = Pool::new(level, WARP, area.pool, memory.pool, area.bucket, heads);
+    let decoded = match shared.layout.level {
+        Level::Probe => launches.iter().map(|_| DecodedStreams::default()).collect(),
+        _ => {
             let buffers: Vec<_> =
                 launches.iter().map(|placed| memory.buffers(placed)).zip(&all_kept).collect();
-            decode_launches(&mut pool, &buffers)
+            decode_launches(pool, &buffers)
         }
     };
     shared.lock().time_spent.decoding += start.elapsed();
     for ((placed, kept), decoded) in launches.into_iter().zip(&all_kept).zip(decoded) {
         let start = Instant::now();
-        let (finished, whole) = finish(shared, &batch, &memory, placed, kept, decoded);
+        let (finished, whole) = finish(shared, batch, memory, placed, kept, decoded);
         let apart = start.elapsed();
         sink(finished);
         let mut state = shared.lock();
@@ -162,7 +190,6 @@ fn deliver(shared: &Shared, mut batch: CopiedBatch, known: &mut DigestBases, sin
         }
         state.progress += 1;
     }
-    batch.bytes
 }
 
 /// The copied memory of a batch.
