@@ -330,6 +330,23 @@ fn short_launches_share_events() {
     assert_eq!(timed, [0, 1, 17, 33]);
 }
 
+/// A launch that waits for memory may be the one whose event the launches before it share.
+#[test]
+fn launches_that_share_an_event_hold_no_memory_back() {
+    let app = App::start();
+    let plan = app.plan();
+    let (recorder, all) = app.recorder(SMALL);
+    #[expect(unsafe_code, reason = "handles of the program's")]
+    // SAFETY: the driver knows its default stream.
+    let legacy = unsafe { Stream::foreign(null_mut()) };
+    for i in 0..400 {
+        app.recorded(&recorder, &plan, i, 2, legacy);
+    }
+    let (counts, dead) = recorder.finish(Duration::from_secs(20));
+    assert_eq!((dead, counts.recorded), (None, 400), "{counts:?}");
+    accounted(&all.lock().unwrap(), counts, 400);
+}
+
 /// Many small launches leave contexts in the front of a generation's arena. A later launch has its heads
 /// there, which must be zero.
 #[test]
