@@ -133,7 +133,9 @@ impl CopyThread {
             }
             (state.paused, self.copies_requested) = (false, state.copies_requested);
             let hurried = state.copies_answered < self.copies_requested;
-            if hurried || state.deadline.is_some() {
+            // A closed generation is copied when its last launches have ended, whoever launches next.
+            let closing = state.generations.iter().any(|g| g.phase == Phase::Closed && g.pending > 0);
+            if hurried || closing || state.deadline.is_some() {
                 self.end_shared(shared, state)?;
             } else {
                 drop(state);

@@ -111,17 +111,16 @@ impl Recorder {
             }
             let kinds: Vec<ContextKind> = asked.iter().map(|a| a.kind).collect();
             let size_estimate = asked.iter().map(|a| a.size_estimate).sum();
-            let (mut state, room) =
-                shared.reserve(state, &kinds, size_estimate, stream, |state, generation| {
-                    // Either all nodes get a slot, or none.
-                    let arena = &mut state.generations[generation].arena;
-                    let before = *arena;
-                    let slots: Option<Vec<Slot>> = kinds.iter().map(|k| arena.carve(*k, false)).collect();
-                    if slots.is_none() {
-                        *arena = before;
-                    }
-                    Ok(slots)
-                });
+            let (mut state, room) = shared.reserve(state, &kinds, size_estimate, |state, generation| {
+                // Either all nodes get a slot, or none.
+                let arena = &mut state.generations[generation].arena;
+                let before = *arena;
+                let slots: Option<Vec<Slot>> = kinds.iter().map(|k| arena.carve(*k, false)).collect();
+                if slots.is_none() {
+                    *arena = before;
+                }
+                Ok(slots)
+            });
             let mut contexts = zeroed;
             let (places, unrecorded) = match room {
                 Ok((generation, slots)) => {

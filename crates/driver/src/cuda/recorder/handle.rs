@@ -55,7 +55,7 @@ impl Recorder {
         let kind = shared.kind(&state, plan, &launch, probe_context);
         let size_estimate = state.size_history.estimate(&shared.layout, &launch, kind.recorded());
         let (mut state, room) = shared.library.with_relaxed_capture(|| {
-            shared.reserve(state, &[kind], size_estimate, stream, |state, generation| {
+            shared.reserve(state, &[kind], size_estimate, |state, generation| {
                 shared.slot(state, generation, kind)
             })
         });

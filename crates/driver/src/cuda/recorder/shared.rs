@@ -123,14 +123,13 @@ impl Shared {
         Ok(slot)
     }
 
-    /// Waits for room in a generation for launches of these kinds into `stream`, with this size estimate
-    /// together. `find` takes their slots.
+    /// Waits for room in a generation for launches of these kinds with this size estimate together. `find`
+    /// takes their slots.
     pub(super) fn reserve<'s, T>(
         &self,
         mut state: MutexGuard<'s, State>,
         kinds: &[ContextKind],
         size_estimate: u64,
-        stream: Stream,
         mut find: impl FnMut(&mut State, usize) -> Result<Option<T>, Failure>,
     ) -> (MutexGuard<'s, State>, Result<(usize, T), UnrecordedReason>) {
         let start = Instant::now();
@@ -165,10 +164,6 @@ impl Shared {
             }
             if state.open.is_none() && state.reopen() {
                 continue;
-            }
-            // The launch that would have the event that others share is the one that waits here.
-            if stream.is_legacy() {
-                self.record_shared_end(&mut state);
             }
             let now = Instant::now();
             // A generation that is being copied, or will be next, makes room, however long it takes to
