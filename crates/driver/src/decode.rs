@@ -449,6 +449,10 @@ impl WarpDecoder<'_> {
         make: impl Fn([&[u8; N]; OPERAND_ELEMENTS as usize]) -> T,
     ) -> (Vec<T>, Vec<u32>) {
         let (lanes, group) = (self.warp_size.lanes() as usize, group as usize);
+        // Most warps have no chunk.
+        if chunks.is_empty() {
+            return (Vec::new(), vec![0; lanes]);
+        }
         let last = group - 1;
         // An operand record has three elements. A chunk's fifteen rows hold five records, so no record spans
         // two chunks.
