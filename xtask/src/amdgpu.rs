@@ -9,7 +9,7 @@
 //! Other words choose targets.
 //!
 //! # Invariants
-//! Differences that [`explained`] does not name fail the check.
+//! Differences that [`mod@explained`] does not name fail the check.
 //!
 //! # Limitations
 //! Words that make LLVM crash are counted as explained.
