@@ -13,7 +13,7 @@ use crate::recording::context_recorder::ContextRecorder;
 use crate::recording::digest_queue::DigestQueue;
 use crate::recording::graph_nodes::Graphs;
 use crate::recording::lock::lock;
-use crate::recording::session::SESSION;
+use crate::recording::session::{SESSION, Session};
 
 /// Maximum time that the end of a context or of the program waits for its recording.
 const MAX_FINISH_WAIT: Duration = Duration::from_secs(10);
@@ -72,28 +72,30 @@ pub(super) fn launches_are_blocking() -> bool {
     *BLOCKING
 }
 
-/// Copies ended launches of the current context to the host, after the program has waited.
-pub fn copy_after_wait(real: &Functions) {
-    let Some(Some(session)) = SESSION.get() else { return };
+/// The session, and the recorder of the current context, if there is one already.
+fn current(real: &Functions) -> Option<(&'static Session, Arc<ContextRecorder>)> {
+    let session = SESSION.get()?.as_ref()?;
     let mut context = null_mut();
     // SAFETY: the driver's function (P2); the output is a local variable (P3).
-    if unsafe { (real.cuCtxGetCurrent)(&mut context) } == 0 {
-        let found = lock(&session.contexts).get(&context.addr()).cloned().flatten();
-        if let Some(context) = found {
-            context.recorder.wait_for_copies();
-            session.append_digested(&context, |queue, _| queue.take_ready(usize::MAX));
-        }
+    if unsafe { (real.cuCtxGetCurrent)(&mut context) } != 0 {
+        return None;
+    }
+    let found = lock(&session.contexts).get(&context.addr()).cloned().flatten();
+    found.map(|context| (session, context))
+}
+
+/// Copies ended launches of the current context to the host, after the program has waited.
+pub fn copy_after_wait(real: &Functions) {
+    if let Some((session, context)) = current(real) {
+        context.recorder.wait_for_copies();
+        session.append_digested(&context, |queue, _| queue.take_ready(usize::MAX));
     }
 }
 
 /// Completes what is recorded of launches before a stream of the current context is captured.
 pub fn before_capture(real: &Functions) {
-    let Some(Some(session)) = SESSION.get() else { return };
-    let mut context = null_mut();
-    // SAFETY: the driver's function (P2); the output is a local variable (P3).
-    if unsafe { (real.cuCtxGetCurrent)(&mut context) } == 0 {
-        let found = lock(&session.contexts).get(&context.addr()).cloned().flatten();
-        found.into_iter().for_each(|context| context.recorder.before_capture());
+    if let Some((_, context)) = current(real) {
+        context.recorder.before_capture();
     }
 }
 
