@@ -14,6 +14,7 @@ mod memory;
 mod program;
 mod sync;
 mod tensor_memory;
+mod wave;
 pub mod window;
 
 pub use calls::{BranchTable, Builtin, Call, Callee, FunctionEntry, SavedRegisters, Slot};
@@ -31,3 +32,4 @@ pub use tensor_memory::{
     ProductKind, TensorA, TensorAddress, TensorCopyShape, TensorFragment, TensorOp, TensorProduct,
     TensorShape, TensorWarpOp, element_type,
 };
+pub use wave::{Wave, WaveFn};

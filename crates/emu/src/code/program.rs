@@ -12,6 +12,7 @@ use super::matrix::{MatrixOp, Wgmma};
 use super::memory::{Atomic, MemAccess, Plane};
 use super::sync::{BarrierOp, MbarrierOp, WarpOp};
 use super::tensor_memory::{TensorOp, TensorWarpOp};
+use super::wave::WaveFn;
 use crate::calibration::Calibration;
 
 /// A guard: bits 0 to 14 are a predicate plane, bit 15 negates it; [`NO_GUARD`] for no guard.
@@ -38,6 +39,8 @@ pub struct Step {
 pub enum Op {
     /// An operation on registers alone.
     Alu(LaneFn, Args),
+    /// An operation on the registers of a whole wave (AMD).
+    Wave(WaveFn, Args),
     /// A branch to a step.
     Bra(u32),
     /// An indexed branch.

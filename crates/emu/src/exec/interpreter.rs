@@ -299,8 +299,9 @@ impl Warp {
                 let text = "is the last instruction, and control runs past it";
                 return Err(Fault::new(pc, m.trailing_zeros(), text));
             }
-            // `run` and `control_step` handle these.
+            // `run` and `control_step` handle these, and `wave` those of a wave.
             Op::Alu(..)
+            | Op::Wave(..)
             | Op::Bra(_)
             | Op::Brx(_)
             | Op::Ld(_)

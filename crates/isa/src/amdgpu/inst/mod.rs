@@ -33,7 +33,7 @@ mod registers;
 pub mod table;
 
 pub use self::names::{Encoding, Field};
-pub use self::operand::{Bank, Reg, Value};
+pub use self::operand::{Bank, Operand, Reg, Value};
 pub use self::printer::Labels;
 pub use self::raw::{Inst, MOST_WORDS};
 pub use self::registers::Registers;

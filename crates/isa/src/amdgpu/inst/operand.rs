@@ -197,7 +197,24 @@ fn source(inst: &Inst, code: u32, regs: u8, literal: bool) -> Option<Value> {
     }
 }
 
+/// An operand of an instruction: where it stands and what may be there, and what is there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Operand {
+    /// What the tables say of it.
+    pub slot: &'static Slot,
+    /// What it is in this instruction.
+    pub value: Value,
+}
+
 impl Inst {
+    /// The operands that the instruction has, in the order of the text. Registers that the text does not name
+    /// are in [`Inst::registers`] only.
+    pub fn operands(&self) -> Vec<Operand> {
+        let slots = self.meaning.map_or(&[][..], |(_, row)| row.form.slots.as_slice());
+        let there = slots.iter().filter(|slot| self.has(slot));
+        there.filter_map(|slot| Some(Operand { slot, value: self.value(slot)? })).collect()
+    }
+
     /// Registers of a mask of lanes.
     fn mask_registers(&self) -> u8 {
         if self.lanes == 64 { 2 } else { 1 }

@@ -1,0 +1,56 @@
+//! Registers of a whole wave of AMD's, and the operations that need all its lanes at once.
+//!
+//! # Invariants
+//! - A scalar register is a 32-bit plane that has the same value in all lanes of all halves.
+//! - SCC is a predicate plane that is 0 or all ones in all halves.
+
+use prlx_lanes::{Args, LANES, Planes, V32};
+
+/// Runs an operation once for a wave: `f(registers, operands, lanes that execute it)`.
+pub type WaveFn = fn(&mut Wave<'_, '_>, &Args, u64);
+
+/// The registers of a wave: the planes of its 32 lanes, or of both its halves.
+#[derive(Debug)]
+pub struct Wave<'a, 'b>(pub &'a mut [&'b mut Planes]);
+
+impl Wave<'_, '_> {
+    /// Lanes of the wave: 32 or 64.
+    pub fn lanes(&self) -> usize {
+        self.0.len() * LANES
+    }
+    /// The value of a 32-bit plane in a lane; 0 in a lane that the wave does not have.
+    pub fn word(&self, plane: u16, lane: usize) -> u32 {
+        self.0.get(lane / LANES).map_or(0, |half| half.w32[usize::from(plane)].0[lane % LANES])
+    }
+    /// Writes a 32-bit plane in a lane, if the wave has that lane.
+    pub fn set_word(&mut self, plane: u16, lane: usize, value: u32) {
+        if let Some(half) = self.0.get_mut(lane / LANES) {
+            half.w32[usize::from(plane)].0[lane % LANES] = value;
+        }
+    }
+    /// The value of a scalar register.
+    pub fn scalar(&self, plane: u16) -> u32 {
+        self.word(plane, 0)
+    }
+    /// Writes a scalar register.
+    pub fn set_scalar(&mut self, plane: u16, value: u32) {
+        for half in &mut *self.0 {
+            half.w32[usize::from(plane)] = V32([value; LANES]);
+        }
+    }
+    /// The lanes in which a predicate is true.
+    pub fn mask(&self, plane: u16) -> u64 {
+        self.0.iter().rev().fold(0, |lanes, half| lanes << LANES | u64::from(half.get_pred(plane)))
+    }
+    /// Writes a predicate in all lanes.
+    pub fn set_mask(&mut self, plane: u16, mut lanes: u64) {
+        for half in &mut *self.0 {
+            half.pred[usize::from(plane)] = lanes as u32;
+            lanes >>= LANES;
+        }
+    }
+    /// Writes SCC, or another predicate that is the same in all lanes.
+    pub fn set_condition(&mut self, plane: u16, holds: bool) {
+        self.set_mask(plane, if holds { u64::MAX } else { 0 });
+    }
+}

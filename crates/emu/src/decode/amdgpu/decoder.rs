@@ -1,0 +1,182 @@
+//! Registers of AMD's machine code as planes, and the steps that move between their forms.
+//!
+//! A scalar register is a 32-bit plane with one value in all lanes. A pair of scalar registers that is used as
+//! a mask of lanes has a predicate plane as well, or only that ([`Register`]). Operations of 64 bits work on
+//! 64-bit planes: [`Decoder::pair`] and [`Decoder::split`] convert.
+//!
+//! # Invariants
+//! - Scalar steps have no guard. They write all lanes, also those that EXEC leaves out.
+//! - After each instruction, the words and the mask of a pair agree where the function has both.
+
+use prlx_isa::amdgpu::inst::{Inst, Reg};
+use prlx_isa::amdgpu::Register;
+use prlx_lanes::{Args, LANES, LaneFn, Planes, Simd, V32, V64};
+use rustc_hash::FxHashMap;
+
+use crate::code::{NO_GUARD, Op, Wave, WaveFn};
+use crate::decode::binder::{Binder, PlaneKind};
+
+/// Decodes one instruction after the other.
+pub struct Decoder<'b, 'a> {
+    /// Steps and planes.
+    pub b: &'b mut Binder<'a>,
+    /// The plane of each register that the kernel and what it calls have.
+    pub planes: &'b FxHashMap<Register, u16>,
+    /// The vector instruction set of the host.
+    pub simd: Simd,
+    /// Lanes of a wave: 32 or 64.
+    pub lanes: u32,
+    /// The instruction that is decoded.
+    pub inst: Inst,
+}
+
+impl Decoder<'_, '_> {
+    /// The 32-bit plane of a register; of one that the code does not have, a plane that nothing else reads.
+    pub fn word(&mut self, reg: Reg) -> u16 {
+        self.planes.get(&Register::Word(reg)).copied().unwrap_or(0)
+    }
+    /// The predicate plane of SCC.
+    pub fn scc(&mut self) -> u16 {
+        self.planes.get(&Register::Word(Reg::Scc)).copied().unwrap_or(0)
+    }
+    /// The predicate plane of a mask, by its first register; `None` if nothing reads it as a mask.
+    pub fn mask(&self, low: Reg) -> Option<u16> {
+        self.planes.get(&Register::Mask(low)).copied()
+    }
+    /// The predicate plane of EXEC.
+    pub fn exec(&self) -> u16 {
+        self.mask(Reg::ExecLo).unwrap_or(0)
+    }
+    /// Appends a step that only the lanes of EXEC run, if the instruction is a vector instruction.
+    pub fn alu(&mut self, run: LaneFn, args: Args) {
+        self.b.emit(Op::Alu(run, args));
+    }
+    /// Appends a step that all lanes run.
+    pub fn alu_all(&mut self, run: LaneFn, args: Args) {
+        self.b.push(Op::Alu(run, args), NO_GUARD, 0);
+    }
+    /// Appends a step that runs once for the wave. It gets the lanes of EXEC if the instruction is a vector
+    /// instruction, else all.
+    pub fn wave(&mut self, run: WaveFn, args: Args) {
+        self.b.emit(Op::Wave(run, args));
+    }
+    /// Appends a step that runs once for the wave, and gets all lanes.
+    pub fn wave_all(&mut self, run: WaveFn, args: Args) {
+        self.b.push(Op::Wave(run, args), NO_GUARD, 0);
+    }
+    /// A temporary 64-bit plane with the value of two 32-bit planes, in all lanes.
+    pub fn pair(&mut self, low: u16, high: u16) -> u16 {
+        let to = self.b.temp(PlaneKind::W64);
+        self.alu_all(pair, Args { dst: [to, 0, 0, 0], src: [low, high, 0, 0], imm: 0 });
+        to
+    }
+    /// Writes two 32-bit planes with the halves of a 64-bit plane, in the lanes that run the instruction.
+    pub fn split(&mut self, from: u16, low: u16, high: u16) {
+        self.alu(split, Args { dst: [low, high, 0, 0], src: [from, 0, 0, 0], imm: 0 });
+    }
+    /// The registers behind the first of a mask: one in waves of 32 lanes, else two.
+    pub fn mask_words(&self, low: Reg) -> Vec<Reg> {
+        let mut all = vec![low];
+        if self.lanes == 64 {
+            all.extend(next(low));
+        }
+        all
+    }
+    /// Writes a mask with the result of a vector instruction: the lanes of a predicate plane that are in EXEC.
+    /// The plane may have anything in other lanes.
+    pub fn set_lane_mask(&mut self, low: Reg, from: u16) {
+        let (value, exec) = (self.b.temp(PlaneKind::Pred), self.exec());
+        self.alu_all(both, Args { dst: [value, 0, 0, 0], src: [from, exec, 0, 0], imm: 0 });
+        self.set_mask(low, value);
+    }
+    /// Writes a mask with a predicate plane.
+    pub fn set_mask(&mut self, low: Reg, from: u16) {
+        if let Some(mask) = self.mask(low) {
+            self.alu_all(both, Args { dst: [mask, 0, 0, 0], src: [from, from, 0, 0], imm: 0 });
+        }
+        let words = self.mask_words(low);
+        if words.iter().any(|r| self.planes.contains_key(&Register::Word(*r))) {
+            let mut dst = [0; 4];
+            for (plane, reg) in dst.iter_mut().zip(words) {
+                *plane = self.word(reg);
+            }
+            self.wave_all(to_words, Args { dst, src: [from, 0, 0, 0], imm: 0 });
+        }
+    }
+    /// Updates the masks that the code has beside scalar registers which were written.
+    pub fn wrote(&mut self, regs: &[Reg]) {
+        let mut lows: Vec<Reg> = regs.iter().map(|r| self.mask_of(*r)).collect();
+        lows.dedup();
+        for low in lows {
+            let Some(mask) = self.mask(low) else { continue };
+            let mut src = [0; 4];
+            for (plane, reg) in src.iter_mut().zip(self.mask_words(low)) {
+                *plane = self.word(reg);
+            }
+            self.wave_all(to_mask, Args { dst: [mask, 0, 0, 0], src, imm: 0 });
+        }
+    }
+    /// The first register of the mask that a scalar register is in.
+    fn mask_of(&self, reg: Reg) -> Reg {
+        match reg {
+            _ if self.lanes == 32 => reg,
+            Reg::S(n) => Reg::S(n & !1),
+            Reg::Ttmp(n) => Reg::Ttmp(n & !1),
+            Reg::VccHi => Reg::VccLo,
+            Reg::ExecHi => Reg::ExecLo,
+            reg => reg,
+        }
+    }
+}
+
+/// The register after one, if masks and 64-bit values can have it as their second.
+pub fn next(reg: Reg) -> Option<Reg> {
+    Some(match reg {
+        Reg::S(n) => Reg::S(n.checked_add(1)?),
+        Reg::Ttmp(n) => Reg::Ttmp(n.checked_add(1)?),
+        Reg::V(n) => Reg::V(n.checked_add(1)?),
+        Reg::A(n) => Reg::A(n.checked_add(1)?),
+        Reg::VccLo => Reg::VccHi,
+        Reg::ExecLo => Reg::ExecHi,
+        Reg::FlatScratchLo => Reg::FlatScratchHi,
+        Reg::XnackMaskLo => Reg::XnackMaskHi,
+        _ => return None,
+    })
+}
+
+/// 64 bits of two words.
+fn pair(p: &mut Planes, a: &Args, m: u32) {
+    let (low, high, mut out) = (p.get32(a.src[0]), p.get32(a.src[1]), V64([0; LANES]));
+    for l in 0..LANES {
+        out.0[l] = u64::from(high.0[l]) << 32 | u64::from(low.0[l]);
+    }
+    p.put64(a.dst[0], m, out);
+}
+
+/// Two words of 64 bits.
+fn split(p: &mut Planes, a: &Args, m: u32) {
+    let v = p.get64(a.src[0]);
+    p.put32(a.dst[0], m, V32(v.0.map(|x| x as u32)));
+    p.put32(a.dst[1], m, V32(v.0.map(|x| (x >> 32) as u32)));
+}
+
+/// The lanes in which both predicates are true.
+fn both(p: &mut Planes, a: &Args, m: u32) {
+    let v = p.get_pred(a.src[0]) & p.get_pred(a.src[1]);
+    p.put_pred(a.dst[0], m, v);
+}
+
+/// A mask of lanes as words, low one first.
+fn to_words(w: &mut Wave<'_, '_>, a: &Args, _: u64) {
+    let lanes = w.mask(a.src[0]);
+    w.set_scalar(a.dst[0], lanes as u32);
+    if w.lanes() == 64 {
+        w.set_scalar(a.dst[1], (lanes >> 32) as u32);
+    }
+}
+
+/// Words as a mask of lanes.
+fn to_mask(w: &mut Wave<'_, '_>, a: &Args, _: u64) {
+    let high = if w.lanes() == 64 { w.scalar(a.src[1]) } else { 0 };
+    w.set_mask(a.dst[0], u64::from(high) << 32 | u64::from(w.scalar(a.src[0])));
+}

@@ -1,0 +1,3 @@
+//! Decoding of AMD's machine code.
+
+mod decoder;
