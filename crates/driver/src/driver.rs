@@ -94,8 +94,10 @@ pub struct Observed {
 pub enum ModuleCode<'a> {
     /// PTX, as text. A NUL ends it.
     Ptx(&'a str),
-    /// Machine code: a cubin or a fatbin.
+    /// Machine code of NVIDIA's: a cubin or a fatbin.
     Image(&'a [u8]),
+    /// Machine code of AMD's: a code object.
+    AmdGpu(&'a [u8]),
 }
 
 /// A device that runs kernels.

@@ -13,11 +13,15 @@
 
 use std::path::{Path, PathBuf};
 
+use prlx_isa::view::Module;
+use prlx_isa::amdgpu::object::CodeObject;
+use prlx_isa::{amdgpu, ptx};
+use prlx_trace::WarpSize;
 use prlx_trace::kernel::{Param, Scalar};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use crate::buffer_content::{Content, pieces};
-use crate::driver::LaunchConfig;
+use crate::driver::{LaunchConfig, ModuleCode};
 use crate::element;
 use crate::error::{Error, ErrorKind};
 use crate::files;
@@ -31,8 +35,10 @@ pub struct Job {
     pub name: String,
     /// File name of the module, as the launch file spells it.
     pub module: String,
-    /// PTX text of the module.
+    /// Text of the module: PTX, or the disassembly of AMD's machine code.
     pub text: String,
+    /// The machine code of AMD's that is the module; `None` if it is PTX.
+    pub object: Option<AmdObject>,
     /// Folder of the launch file. Output files are written there.
     pub folder: PathBuf,
     /// Folder in which source files named by `.loc` are searched.
@@ -48,6 +54,15 @@ pub struct Job {
     pub args: Vec<Arg>,
     /// Launches that run before, in order, on the same memory. They are not recorded.
     pub before: Vec<LaunchBefore>,
+}
+
+/// A code object of AMD's.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct AmdObject {
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+    /// Lanes of the warps that run it.
+    pub warp_size: WarpSize,
 }
 
 /// A launch of another kernel of the module, before the launch of the job.
@@ -236,6 +251,46 @@ impl Job {
             }
         }
         Ok(())
+    }
+
+    /// The code of the module, as a device loads it.
+    pub fn code(&self) -> ModuleCode<'_> {
+        match &self.object {
+            Some(object) => ModuleCode::AmdGpu(&object.bytes),
+            None => ModuleCode::Ptx(&self.text),
+        }
+    }
+
+    /// The neutral view of the module, for warps of the size that a device has.
+    ///
+    /// # Errors
+    /// If machine code of AMD's cannot be read. The launch file was read from it, so it can.
+    pub fn view(&self, device: WarpSize) -> Result<Module, Error> {
+        if let Some(object) = &self.object {
+            let read = CodeObject::read(&object.bytes).and_then(|object| amdgpu::read(&object));
+            return read.map_err(|e| Error::new(ErrorKind::Module, format!("{}: {e}", self.module)));
+        }
+        let (mut module, _) = ptx::read(&self.text);
+        module.warp_lanes = device.lanes() as u32;
+        Ok(module)
+    }
+
+    /// Lanes of the warps of the launch, on a device whose warps have this size for PTX.
+    pub fn warp_size(&self, device: WarpSize) -> WarpSize {
+        self.object.as_ref().map_or(device, |object| object.warp_size)
+    }
+
+    /// Refuses machine code of AMD's where only PTX will do. `what` cannot have it, as "probes".
+    ///
+    /// # Errors
+    /// If the module is not PTX.
+    pub fn require_ptx(&self, what: &str) -> Result<(), Error> {
+        if self.object.is_none() {
+            return Ok(());
+        }
+        let text = format!("{}: {} is machine code of AMD's, which {what} cannot have yet", self.name, self.module);
+        Err(Error::new(ErrorKind::Unsupported, text)
+            .help("run, record and compare it, or take a module of PTX"))
     }
 
     /// Size of the parameter buffer in bytes.

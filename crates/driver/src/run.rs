@@ -433,7 +433,7 @@ impl Output {
 /// # Errors
 /// If the module does not load, memory is short, or the kernel fails.
 pub fn run(driver: &mut dyn Driver, job: &Job) -> Result<Run, Error> {
-    let module = driver.load(ModuleCode::Ptx(&job.text))?;
+    let module = driver.load(job.code())?;
     let result = run_loaded(driver, job, module);
     // After a fault a device may refuse to unload. The fault is the better message.
     let unloaded = driver.unload(module);

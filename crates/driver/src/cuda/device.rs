@@ -179,6 +179,10 @@ impl Cuda {
         let (ptx, image) = match code {
             ModuleCode::Ptx(text) => (Some(text), text.as_bytes()),
             ModuleCode::Image(image) => (None, image),
+            ModuleCode::AmdGpu(_) => {
+                let e = Error::new(ErrorKind::Module, "the module is machine code of AMD's");
+                return Err(e.help("run it on the CPU device: --device cpu"));
+            }
         };
         let module = match ptx.map(|ptx| self.assembled(ptx, made)).transpose()?.flatten() {
             Some(module) => module,

@@ -1,7 +1,7 @@
 //! The keys of launch files, explained in `docs/launch-file.md`.
 
 pub(super) const KEYS: &[&str] = &[
-    "module", "kernel", "grid", "block", "cluster", "shared", "seed", "source", "arg", "buffer", "variable",
+    "module", "arch", "kernel", "grid", "block", "cluster", "shared", "seed", "source", "arg", "buffer", "variable",
     "before",
 ];
 

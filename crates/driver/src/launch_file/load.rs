@@ -2,12 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
+use prlx_isa::amdgpu::object;
 use prlx_isa::image;
 
 use crate::error::{Error, ErrorKind};
 use crate::files;
 use crate::job::Job;
 use crate::launch_file;
+use crate::launch_file::amd;
 use crate::launch_file::arguments::arguments;
 use crate::launch_file::before;
 use crate::launch_file::compile;
@@ -58,14 +60,21 @@ pub fn read(name: &str, text: &str, files: &Files<'_>) -> Result<Job, Error> {
     let file = Table::new(source, "", root.get_ref(), 0, KEYS)?;
     let named = file.need("module")?;
     let module = named.text()?.to_owned();
-    let ptx = load(files, named, &module)?;
-    let ptx = if image::is_binary(&ptx) {
-        image::source(&ptx, None).map_err(|e| named.error(format_args!("{module}: {e}")))?
+    let bytes = load(files, named, &module)?;
+    let (text, object, view) = if object::is_binary(&bytes) {
+        let (object, view) = amd::code_object(&file, named, &module, &bytes)?;
+        (view.text.to_string(), Some(object), (view, Vec::new()))
     } else {
-        String::from_utf8(ptx).map_err(|_| named.error(format_args!("{module} is not text")))?
+        let ptx = if image::is_binary(&bytes) {
+            image::source(&bytes, None).map_err(|e| named.error(format_args!("{module}: {e}")))?
+        } else {
+            String::from_utf8(bytes).map_err(|_| named.error(format_args!("{module} is not text")))?
+        };
+        let view = kernel::module(named, &module, &ptx)?;
+        (ptx, None, view)
     };
-    let view = kernel::module(named, &module, &ptx)?;
-    let signature = kernel::kernel(&file, named, &module, &view)?;
+    let mut signature = kernel::kernel(&file, named, &module, &view)?;
+    let hidden = if object.is_some() { amd::take_hidden(&mut signature) } else { Vec::new() };
     let size = signature.params.iter().map(|p| u64::from(p.offset) + u64::from(p.size)).max().unwrap_or(0);
     if size > PARAMS {
         let say =
@@ -76,13 +85,18 @@ pub fn read(name: &str, text: &str, files: &Files<'_>) -> Result<Job, Error> {
     let config = config(&file, &signature, seed)?;
     let folder = PathBuf::from(&module).parent().map_or_else(PathBuf::new, PathBuf::from);
     let sources = file.get("source").map_or(Ok(folder), |v| v.text().map(PathBuf::from))?;
-    let args = arguments(&file, &signature, &view.0, seed, files)?;
+    let mut args = arguments(&file, &signature, &view.0, seed, files)?;
+    amd::insert_hidden(&mut args, &mut signature, hidden, &config);
+    if let Some(before) = file.get("before").filter(|_| object.is_some()) {
+        return Err(before.error("launches before are not supported for machine code of AMD's"));
+    }
     let kernel_of = |table: &Table<'_>| kernel::kernel(table, named, &module, &view);
     let before = before::launches(&file, &args, seed, &kernel_of)?;
     Ok(Job {
         name: name.to_owned(),
         module,
-        text: ptx,
+        text,
+        object,
         folder: PathBuf::new(),
         source: sources,
         kernel: signature.name,

@@ -3,6 +3,7 @@
 //! Every key is declared in `keys`. `load` reads the whole file; the other parts read one section each.
 //! `write` makes a launch file of a launch of a program.
 
+mod amd;
 mod arguments;
 mod before;
 mod buffers;

@@ -45,12 +45,12 @@ pub fn record(
     job: &Job,
     options: &RecordOptions,
 ) -> Result<Recorded, Error> {
-    let kernel = kernel(plan, job, driver.info().warp_size)?;
+    let kernel = kernel(plan, job, job.warp_size(driver.info().warp_size))?;
     let module = match rewritten {
         Some(text) => driver
             .load_rewritten(text, plan, &job.text)
             .map_err(|e| Error { message: format!("instrumented: {}", e.message), ..e })?,
-        None => driver.load(ModuleCode::Ptx(&job.text))?,
+        None => driver.load(job.code())?,
     };
     let prepared = prepare(driver, job);
     let hidden = rewritten.map_or(0, |_| HiddenParameter::default().to_bytes().len());
@@ -157,7 +157,7 @@ impl LaunchRecorder<'_> {
             grid: self.job.config.grid,
             block: self.job.config.block,
             shared: self.job.config.shared,
-            warp_size: info.warp_size,
+            warp_size: self.job.warp_size(info.warp_size),
             params: self.prepared.params.clone(),
             seed: Some(self.job.config.seed),
             device: info.name,
@@ -389,7 +389,7 @@ impl LaunchRecorder<'_> {
     /// Runs the original code on the same data and compares the buffers.
     fn original(&mut self, instrumented: &[Option<u64>]) -> Result<OriginalRun, Error> {
         let (job, prepared) = (self.job, self.prepared);
-        let module = self.driver.load(ModuleCode::Ptx(&job.text))?;
+        let module = self.driver.load(job.code())?;
         let mut prepared = prepared.clone();
         let reset = prepared.reset(self.driver, job);
         let run = reset.and_then(|()| prepared.begin(self.driver, job, module, 0)).and_then(|()| {

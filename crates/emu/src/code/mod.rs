@@ -32,4 +32,4 @@ pub use tensor_memory::{
     ProductKind, TensorA, TensorAddress, TensorCopyShape, TensorFragment, TensorOp, TensorProduct,
     TensorShape, TensorWarpOp, element_type,
 };
-pub use wave::{Wave, WaveFn};
+pub use wave::{Wave, WaveBranch, WaveCondition, WaveFn};

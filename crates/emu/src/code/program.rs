@@ -12,7 +12,7 @@ use super::matrix::{MatrixOp, Wgmma};
 use super::memory::{Atomic, MemAccess, Plane};
 use super::sync::{BarrierOp, MbarrierOp, WarpOp};
 use super::tensor_memory::{TensorOp, TensorWarpOp};
-use super::wave::WaveFn;
+use super::wave::{WaveBranch, WaveFn};
 use crate::calibration::Calibration;
 
 /// A guard: bits 0 to 14 are a predicate plane, bit 15 negates it; [`NO_GUARD`] for no guard.
@@ -41,6 +41,12 @@ pub enum Op {
     Alu(LaneFn, Args),
     /// An operation on the registers of a whole wave (AMD).
     Wave(WaveFn, Args),
+    /// A branch of a wave (AMD).
+    WaveBranch(u32),
+    /// A jump of a wave to the address in two 32-bit planes, low half first (AMD).
+    WaveJump(u16, u16),
+    /// Lanes of a wave that wait here for the others go on with them (AMD).
+    Join,
     /// A branch to a step.
     Bra(u32),
     /// An indexed branch.
@@ -160,6 +166,12 @@ pub enum SpecialRegister {
     TotalShared,
     /// A register that always has this value.
     Value(u32),
+    /// Four bytes of the kernel's parameters, at this offset.
+    Param(u32),
+    /// `%tid` with ten bits for each dimension; this many dimensions (AMD).
+    PackedTid(u8),
+    /// `%ctaid.y` and `%ctaid.z`, 16 bits each (AMD).
+    PackedCtaid,
     /// `%clusterid`, by axis.
     ClusterId(u8),
     /// `%nclusterid`, by axis.
@@ -248,6 +260,12 @@ pub struct Code {
     pub barriers: Vec<BarrierOp>,
     /// Table of indexed branches.
     pub branch_tables: Vec<BranchTable>,
+    /// Table of branches of waves.
+    pub wave_branches: Vec<WaveBranch>,
+    /// By address of machine code: the step.
+    pub addresses: FxHashMap<u64, u32>,
+    /// Predicate plane of EXEC, in code of AMD's.
+    pub exec: Option<u16>,
     /// Table of calls.
     pub calls: Vec<Call>,
     /// Table of the plan's actions.

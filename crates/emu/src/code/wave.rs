@@ -1,4 +1,4 @@
-//! Registers of a whole wave of AMD's, and the operations that need all its lanes at once.
+//! Waves of AMD's: the operations that need all lanes at once, and the branches that a wave takes as a whole.
 //!
 //! # Invariants
 //! - A scalar register is a 32-bit plane that has the same value in all lanes of all halves.
@@ -53,4 +53,28 @@ impl Wave<'_, '_> {
     pub fn set_condition(&mut self, plane: u16, holds: bool) {
         self.set_mask(plane, if holds { u64::MAX } else { 0 });
     }
+}
+
+/// A branch of a wave.
+#[derive(Clone, Copy, Debug)]
+pub struct WaveBranch {
+    /// Predicate plane of the condition.
+    pub of: u16,
+    /// When the wave takes it.
+    pub when: WaveCondition,
+    /// The step that it goes to.
+    pub to: u32,
+}
+
+/// When a wave takes a branch.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum WaveCondition {
+    /// The predicate is true in some lane.
+    Any,
+    /// The predicate is true in no lane.
+    None,
+    /// EXEC has a lane. In the view, the lanes of EXEC take the branch, and the others do not.
+    Active,
+    /// EXEC has no lane. In the view, the lanes that EXEC leaves out take the branch.
+    Inactive,
 }

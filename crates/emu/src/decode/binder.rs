@@ -21,6 +21,8 @@ pub enum BranchFixup {
     Branch(usize, BlockId),
     /// An indexed branch: the step, its table, and the targets.
     Table(usize, usize, Vec<BlockId>),
+    /// A branch of a wave: the step, its row in the table, and the target.
+    Wave(usize, usize, BlockId),
 }
 
 /// The kind of plane that a type needs.

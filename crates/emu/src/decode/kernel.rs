@@ -14,7 +14,7 @@
 use std::sync::Arc;
 
 use prlx_driver::{Error, ErrorKind};
-use prlx_isa::view::{BlockId, FuncId, FunctionKind, InstId, Module};
+use prlx_isa::view::{BlockId, FuncId, FunctionKind, Inst, InstId, Module};
 use prlx_plan::{At, Insertion, Plan};
 use rustc_hash::FxHashMap;
 
@@ -22,6 +22,7 @@ use super::binder::{Binder, BranchFixup, PlaneCounts};
 use super::call_graph::reachable;
 use super::contract::{Contraction, contraction};
 use super::fused::Fused;
+use super::amdgpu::{self, LaunchState};
 use super::{hooks, instruction, layout, warp_width};
 use crate::calibration::Calibration;
 use crate::code::{Code, Op};
@@ -51,6 +52,8 @@ pub struct Request<'a> {
     pub contract: bool,
     /// Corrections of approximate operations.
     pub calibrations: &'a [Arc<Calibration>],
+    /// What AMD's code needs to know of the kernel and of where it is loaded; `None` for PTX.
+    pub amd: Option<&'a LaunchState>,
 }
 
 /// The most bytes of local memory of a thread.
@@ -91,6 +94,9 @@ pub fn decode(r: &Request<'_>) -> Result<Code, Error> {
 /// not support; the code has no steps for those.
 pub fn attempt<'a>(r: &Request<'a>, root: FuncId) -> (Binder<'a>, Vec<UnsupportedInst>) {
     let module = r.module;
+    if let Some(state) = r.amd {
+        return amdgpu::attempt(r, state, root);
+    }
     let mut b = Binder::new(module, r.addresses);
     b.code.name = module.functions[root.index()].name.clone();
     b.code.kernel = root;
@@ -110,7 +116,11 @@ pub fn attempt<'a>(r: &Request<'a>, root: FuncId) -> (Binder<'a>, Vec<Unsupporte
     }
     b.registers = b.count;
     for &f in calls.keys() {
-        function(&mut b, r, f, &mut missing);
+        let contracted = r.contract && !module.debug;
+        let contraction =
+            if contracted { contraction(&module.functions[f.index()]) } else { Contraction::default() };
+        let mut ptx = PtxDecoder { module, simd: r.simd, fused: Fused::new(contraction) };
+        function(&mut b, r, f, &mut ptx, &mut missing);
     }
     // All registers lie before everything else.
     let PlaneCounts { w32, w64, pred } = b.registers;
@@ -155,8 +165,63 @@ pub struct UnsupportedInst {
     pub why: EmuError,
 }
 
+/// Decodes the instructions of an instruction set.
+pub trait InstDecoder {
+    /// Appends what stands before the first instruction of a block.
+    fn block(&mut self, b: &mut Binder<'_>, block: BlockId);
+    /// Called before the steps of an instruction and of its hooks.
+    fn before(&mut self, b: &mut Binder<'_>, inst: &Inst);
+    /// Appends the steps of an instruction.
+    ///
+    /// # Errors
+    /// The device does not support the instruction.
+    fn instruction(
+        &mut self,
+        b: &mut Binder<'_>,
+        id: InstId,
+        inst: &Inst,
+        fixes: &mut Vec<BranchFixup>,
+    ) -> Result<(), EmuError>;
+}
+
+struct PtxDecoder<'a> {
+    module: &'a Module,
+    simd: Simd,
+    fused: Fused,
+}
+
+impl InstDecoder for PtxDecoder<'_> {
+    fn block(&mut self, _: &mut Binder<'_>, _: BlockId) {}
+
+    fn before(&mut self, _: &mut Binder<'_>, _: &Inst) {}
+
+    fn instruction(
+        &mut self,
+        b: &mut Binder<'_>,
+        id: InstId,
+        inst: &Inst,
+        fixes: &mut Vec<BranchFixup>,
+    ) -> Result<(), EmuError> {
+        b.begin(id, inst.guard);
+        warp_width::supported(self.module, inst)?;
+        match self.fused.fusion(id) {
+            Some(fusion) => self.fused.emit(b, inst, fusion, self.simd),
+            None => {
+                self.fused.keep_factors(b, id, inst)?;
+                instruction::instruction(b, inst, self.simd, fixes)
+            }
+        }
+    }
+}
+
 /// Decodes the blocks of function `f`, with the actions of the plan as hooks.
-fn function(b: &mut Binder<'_>, r: &Request<'_>, f: FuncId, missing: &mut Vec<UnsupportedInst>) {
+pub fn function(
+    b: &mut Binder<'_>,
+    r: &Request<'_>,
+    f: FuncId,
+    decoder: &mut dyn InstDecoder,
+    missing: &mut Vec<UnsupportedInst>,
+) {
     let function = &r.module.functions[f.index()];
     b.func = f;
     let start = b.code.steps.len() as u32;
@@ -175,28 +240,19 @@ fn function(b: &mut Binder<'_>, r: &Request<'_>, f: FuncId, missing: &mut Vec<Un
             }
         }
     };
-    let mut fused = Fused::new(if r.contract && !r.module.debug {
-        contraction(function)
-    } else {
-        Contraction::default()
-    });
     hook(b, At::Entry, InstId(0));
     let mut fixes = Vec::new();
     let mut starts = Vec::with_capacity(function.blocks.len());
     let mut refused = Vec::new();
     for block in &function.blocks {
         starts.push(b.code.steps.len() as u32);
+        decoder.block(b, BlockId(starts.len() as u32 - 1));
         for i in block.insts.clone() {
             let id = InstId(i);
             let Some(inst) = function.insts.get(id.index()) else { continue };
+            decoder.before(b, inst);
             hook(b, At::Before(id), id);
-            b.begin(id, inst.guard);
-            let decoded = warp_width::supported(r.module, inst).and_then(|()| match fused.fusion(id) {
-                Some(fusion) => fused.emit(b, inst, fusion, r.simd),
-                None => fused
-                    .keep_factors(b, id, inst)
-                    .and_then(|()| instruction::instruction(b, inst, r.simd, &mut fixes)),
-            });
+            let decoded = decoder.instruction(b, id, inst, &mut fixes);
             if let Err(why) = decoded {
                 refused.push(UnsupportedInst { function: f, inst: id, why });
             }
@@ -211,6 +267,11 @@ fn function(b: &mut Binder<'_>, r: &Request<'_>, f: FuncId, missing: &mut Vec<Un
             BranchFixup::Branch(step, to) => {
                 let to = start(to);
                 b.code.steps[step].op = to.map_or(Op::End, Op::Bra);
+                (step, to.is_some())
+            }
+            BranchFixup::Wave(step, branch, to) => {
+                let to = start(to);
+                b.code.wave_branches[branch].to = to.unwrap_or(u32::MAX);
                 (step, to.is_some())
             }
             BranchFixup::Table(step, table, to) => {

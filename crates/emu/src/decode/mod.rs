@@ -21,5 +21,6 @@ mod warp_width;
 mod wgmma;
 
 pub use binder::{PlaneKind, kind};
+pub use amdgpu::LaunchState;
 pub use kernel::{Request, UnsupportedInst, attempt, decode, limits};
 pub use layout::constants;

@@ -19,7 +19,8 @@ use crate::calibration::Calibration;
 use crate::check::{Checker, Checks};
 use crate::code::{Code, window};
 use crate::copies::tensor;
-use crate::decode::{Request, decode};
+use crate::decode::{LaunchState, Request, decode};
+use crate::device::code_object::{self, LoadedObject};
 use crate::exec::cta_order;
 use crate::exec::grid::{self, Outcome};
 use crate::exec::launch::Launch;
@@ -104,6 +105,19 @@ struct Loaded {
     source: String,
     addresses: Vec<Option<u64>>,
     code: FxHashMap<String, Arc<Code>>,
+    /// Of an AMD code object: the address of its memory, and its kernels.
+    object: Option<(u64, FxHashMap<String, LaunchState>)>,
+}
+
+impl Loaded {
+    /// How AMD's code of a kernel begins; `None` for PTX.
+    fn launch_state(&self, kernel: &str) -> Option<&LaunchState> {
+        self.object.as_ref().and_then(|(_, kernels)| kernels.get(kernel))
+    }
+    /// Lanes of the warps that run the module.
+    fn warp_size(&self) -> WarpSize {
+        if self.module.warp_lanes == 64 { WarpSize::W64 } else { WarpSize::W32 }
+    }
 }
 
 /// A GPU on the CPU.
@@ -218,7 +232,7 @@ impl Emulator {
     /// Decodes a kernel. Code without a plan is cached.
     fn code(&mut self, module: ModuleHandle, kernel: &str, plan: Option<&Plan>) -> Result<Arc<Code>, Error> {
         let o = &self.options;
-        let m = self.modules.get_mut(&module.0).ok_or_else(|| no_module(module))?;
+        let m = self.modules.get(&module.0).ok_or_else(|| no_module(module))?;
         let request = Request {
             module: &m.module,
             source: &m.source,
@@ -230,16 +244,16 @@ impl Emulator {
             simd: o.simd.min(Simd::detect()),
             contract: o.contract,
             calibrations: &o.calibrations,
+            amd: m.launch_state(kernel),
         };
-        Ok(match (plan, m.code.get(kernel)) {
-            (None, Some(code)) => code.clone(),
-            (None, None) => {
-                let code = Arc::new(decode(&request)?);
-                m.code.insert(kernel.to_string(), code.clone());
-                code
-            }
-            (Some(_), _) => Arc::new(decode(&request)?),
-        })
+        if let Some(code) = m.code.get(kernel).filter(|_| plan.is_none()) {
+            return Ok(code.clone());
+        }
+        let code = Arc::new(decode(&request)?);
+        if let Some(m) = self.modules.get_mut(&module.0).filter(|_| plan.is_none()) {
+            m.code.insert(kernel.to_string(), code.clone());
+        }
+        Ok(code)
     }
     fn run(
         &mut self,
@@ -251,16 +265,18 @@ impl Emulator {
     ) -> Result<(Outcome, LaunchStats), Error> {
         let begun = std::time::Instant::now();
         self.printed = Printed::default();
-        self.fits_warps(plan)?;
+        self.fits_warps(module, plan)?;
         let code = self.code(module, kernel, plan)?;
         let o = &self.options;
         let m = self.modules.get(&module.0).ok_or_else(|| no_module(module))?;
         let function = &m.module.functions[code.kernel.index()];
         check(&m.module, function, &code, config, params)?;
         let (cluster, explicit) = cluster(function, config)?;
+        let arguments = m.launch_state(kernel).map(|state| code_object::arguments(state, config, params));
+        let params = arguments.as_deref().unwrap_or(params);
         let buffer = Region::new(params.len() as u64);
         buffer.write(0, params);
-        let size = o.warp_size;
+        let size = m.warp_size();
         let halves = size.lanes() / LANES as u64;
         let launch = Launch {
             code: &code,
@@ -310,8 +326,8 @@ impl Emulator {
         Ok((outcome, stats))
     }
     /// Checks that the plan and the options fit the size of the warps.
-    fn fits_warps(&self, plan: Option<&Plan>) -> Result<(), Error> {
-        let size = self.options.warp_size;
+    fn fits_warps(&self, module: ModuleHandle, plan: Option<&Plan>) -> Result<(), Error> {
+        let size = self.modules.get(&module.0).ok_or_else(|| no_module(module))?.warp_size();
         if let Some(plan) = plan.filter(|plan| plan.warp_size != size) {
             let text =
                 format!("the plan is for warps of {} lanes; the device has warps of {size}", plan.warp_size);
@@ -322,6 +338,19 @@ impl Emulator {
             return Err(Error::new(ErrorKind::Unsupported, text).help("remove --check or --warp-size"));
         }
         Ok(())
+    }
+    fn load_code_object(&mut self, bytes: &[u8]) -> Result<ModuleHandle, Error> {
+        let limit = self.limit();
+        let LoadedObject { module, base, addresses, kernels } =
+            code_object::load(bytes, &mut self.memory, limit)?;
+        self.next += 1;
+        let source = module.text.to_string();
+        let object = Some((base, kernels));
+        self.modules.insert(
+            self.next,
+            Loaded { module, source, addresses, code: FxHashMap::default(), object },
+        );
+        Ok(ModuleHandle(self.next))
     }
     fn region(&self, at: DevicePtr, bytes: u64) -> Result<(&Region, u64), Error> {
         self.memory.range(at.0, bytes).ok_or_else(|| {
@@ -427,9 +456,13 @@ impl Driver for Emulator {
     }
 
     fn load(&mut self, code: ModuleCode<'_>) -> Result<ModuleHandle, Error> {
-        let ModuleCode::Ptx(text) = code else {
-            let e = Error::new(ErrorKind::Module, "the module is not PTX text");
-            return Err(e.help("the CPU device runs PTX; machine code (cubin) can't be run"));
+        let text = match code {
+            ModuleCode::Ptx(text) => text,
+            ModuleCode::AmdGpu(bytes) => return self.load_code_object(bytes),
+            ModuleCode::Image(_) => {
+                let e = Error::new(ErrorKind::Module, "the module is not PTX text");
+                return Err(e.help("the CPU device runs PTX; NVIDIA's machine code (cubin) can't be run"));
+            }
         };
         let source = text.split('\0').next().unwrap_or_default();
         let (mut module, diagnostics) = prlx_isa::ptx::read(source);
@@ -487,15 +520,26 @@ impl Driver for Emulator {
         self.next += 1;
         self.modules.insert(
             self.next,
-            Loaded { module, source: source.to_string(), addresses, code: FxHashMap::default() },
+            Loaded {
+                module,
+                source: source.to_string(),
+                addresses,
+                code: FxHashMap::default(),
+                object: None,
+            },
         );
         Ok(ModuleHandle(self.next))
     }
 
     fn unload(&mut self, module: ModuleHandle) -> Result<(), Error> {
         let m = self.modules.remove(&module.0).ok_or_else(|| no_module(module))?;
-        for at in m.addresses.into_iter().flatten() {
-            self.memory.free(at);
+        match m.object {
+            Some((base, _)) => {
+                self.memory.free(base);
+            }
+            None => m.addresses.into_iter().flatten().for_each(|at| {
+                self.memory.free(at);
+            }),
         }
         Ok(())
     }

@@ -1,5 +1,6 @@
 //! The CPU device as a driver: modules, memory and launches.
 
+mod code_object;
 mod emulator;
 mod host_memory;
 mod unsupported;

@@ -50,6 +50,7 @@ pub fn unsupported(module: &Module, source: &str, roots: &[FuncId]) -> Vec<Vec<R
                 simd: Simd::Base,
                 contract: false,
                 calibrations: &[],
+                amd: None,
             },
             root,
             main,

@@ -29,7 +29,7 @@ use crate::exec::deadlock::{self, PausedCta, WaitingLanes};
 use crate::exec::fault::{self, Fault};
 use crate::exec::pointer;
 use crate::exec::warp_state::Warp;
-use crate::exec::wide;
+use crate::exec::{wave, wide};
 use crate::hooks::probes::ProbeResults;
 use crate::hooks::recorder::Recorder;
 use crate::matrix::tensor_state::TensorAllocations;
@@ -227,6 +227,9 @@ impl Cta {
             };
             let rng = hostile.then_some(&mut self.rng);
             let ran = match warp {
+                wave if launch.code.exec.is_some() => {
+                    wave::run(wave, launch, &mut self.state, check, burst).map_err(|(half, f)| (at + half, f))
+                }
                 [warp] => warp.run(launch, &mut self.state, check, burst, rng).map_err(|f| (at, f)),
                 halves => {
                     let alone = &mut self.alone[at..at + halves.len()];

@@ -237,7 +237,7 @@ impl Warp {
     }
     /// Runs a step after which the lanes `m` go on at the next step. Returns how much of the budget the step
     /// uses up beyond itself.
-    fn straight_step(
+    pub(super) fn straight_step(
         &mut self,
         launch: &Launch<'_>,
         cta: &mut CtaState,
@@ -302,6 +302,9 @@ impl Warp {
             // `run` and `control_step` handle these, and `wave` those of a wave.
             Op::Alu(..)
             | Op::Wave(..)
+            | Op::WaveBranch(_)
+            | Op::WaveJump(..)
+            | Op::Join
             | Op::Bra(_)
             | Op::Brx(_)
             | Op::Ld(_)
@@ -321,7 +324,7 @@ impl Warp {
         Ok(0)
     }
     /// Writes a clock to a plane. A step counts as a cycle, and a cycle as half a nanosecond.
-    fn clock(&mut self, cta: &CtaState, which: Clock, dst: u16, m: u32) {
+    pub(super) fn clock(&mut self, cta: &CtaState, which: Clock, dst: u16, m: u32) {
         let (cycles, nanos) = (cta.clock, cta.epoch.wrapping_add(cta.clock / 2));
         match which {
             Clock::Low => self.planes.put32(dst, m, V32([cycles as u32; LANES])),
@@ -380,7 +383,7 @@ pub(super) fn run_hook(
 
 #[cold]
 #[allow(clippy::boxed_local, reason = "it comes boxed")]
-fn access_fault(bad: Box<AccessError>, step: u32, verb: &str) -> Box<Fault> {
+pub(super) fn access_fault(bad: Box<AccessError>, step: u32, verb: &str) -> Box<Fault> {
     Box::new(Fault {
         kind: ErrorKind::Fault,
         step,

@@ -23,4 +23,5 @@ pub mod sync;
 pub mod time;
 pub mod warp_state;
 pub mod watch;
+pub mod wave;
 pub mod wide;

@@ -92,6 +92,10 @@ pub struct Warp {
     pub bulk_groups: BulkGroups,
     /// The `wgmma` products in flight.
     pub wgmma: WarpProducts,
+    /// In a wave of AMD's: the lanes that wait at a later step for the wave, as EXEC has left them out.
+    pub away: u32,
+    /// The step at which each of them waits.
+    pub away_at: [u32; LANES],
     /// The recorder of the warp, if the warp is recorded.
     pub recorder: Option<Box<Recorder>>,
     /// The index of the allocation that was accessed last.
@@ -139,6 +143,8 @@ impl Warp {
             copies: LaneCopies::default(),
             bulk_groups: BulkGroups::default(),
             wgmma: WarpProducts::default(),
+            away: 0,
+            away_at: [0; LANES],
             recorder: None,
             allocation_hint: 0,
             group_budget: GROUP_QUANTUM,
@@ -165,7 +171,7 @@ impl Warp {
             self.planes.pred[usize::from(i)..usize::from(end)].fill(0);
         }
         self.planes.carry = 0;
-        (self.at_barrier, self.at_exchange, self.cluster_arrived) = (0, 0, 0);
+        (self.at_barrier, self.at_exchange, self.cluster_arrived, self.away) = (0, 0, 0, 0);
         self.stack_pointer = [code.params_bytes; LANES];
         self.alloca_bytes = [0; LANES];
         self.frames.iter_mut().for_each(Vec::clear);
@@ -186,6 +192,9 @@ impl Warp {
         }
         for &(i, s) in &launch.code.specials {
             self.planes.w32[usize::from(i)] = self.special(launch, cta, s);
+        }
+        if let Some(exec) = launch.code.exec {
+            self.planes.pred[usize::from(exec)] = alive;
         }
     }
     fn special(&self, launch: &Launch<'_>, cta: &CtaState, s: SpecialRegister) -> V32 {
@@ -230,6 +239,18 @@ impl Warp {
                 SpecialRegister::DynamicShared => launch.config.shared,
                 SpecialRegister::TotalShared => launch.code.static_shared + launch.config.shared,
                 SpecialRegister::Value(v) => v,
+                SpecialRegister::Param(at) => {
+                    let mut bytes = [0; 4];
+                    if u64::from(at) + 4 <= launch.params.len() {
+                        launch.params.read(at.into(), &mut bytes);
+                    }
+                    u32::from_le_bytes(bytes)
+                }
+                SpecialRegister::PackedTid(dimensions) => {
+                    let at = [t % size.x.max(1), t / size.x.max(1) % size.y.max(1), t / size.x.max(1) / size.y.max(1)];
+                    at.iter().zip([0, 10, 20]).take(dimensions.into()).fold(0, |all, (n, low)| all | n << low)
+                }
+                SpecialRegister::PackedCtaid => place.y | place.z << 16,
                 SpecialRegister::ClusterId(a) => axis(place, a) / axis(cluster, a),
                 SpecialRegister::NClusterId(a) => axis(grid, a) / axis(cluster, a),
                 SpecialRegister::ClusterCtaid(a) => axis(place, a) % axis(cluster, a),

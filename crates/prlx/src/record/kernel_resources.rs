@@ -13,7 +13,7 @@ pub(crate) fn resources(device: &mut Device, job: &Job, rewrite: Option<&Rewrite
     let driver = device.driver();
     let module = match rewrite {
         Some(rewrite) => driver.load_rewritten(&rewrite.text, &rewrite.plan, &job.text),
-        None => driver.load(ModuleCode::Ptx(&job.text)),
+        None => driver.load(job.code()),
     };
     let module = module.ok()?;
     let needs = driver.resource_usage(module, &job.kernel, &job.config).ok().flatten();

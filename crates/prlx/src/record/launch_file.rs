@@ -41,7 +41,7 @@ pub fn with_seed(job: &Job, seed: u64) -> Job {
 
 /// Warps of a CTA of `job` on a device.
 pub fn warps_per_cta(job: &Job, on: &DeviceOptions) -> u64 {
-    on.warp_size.warps(job.config.block.volume())
+    job.warp_size(on.warp_size).warps(job.config.block.volume())
 }
 
 /// Prepares the job's module for a device. A device that records by itself needs the plan alone, unless
@@ -54,15 +54,15 @@ pub fn instrument(
     program: &RecordingRequest,
     device: &mut Device,
     rewritten: bool,
-) -> Result<Rewrite, prlx_instrument::Error> {
+) -> Result<Rewrite> {
     let sources = |path: &str| job.source_text(path);
     let warp_size = device.driver().info().warp_size;
     if rewritten || !device.observes() {
+        job.require_ptx("a recorder in its code")?;
         let first = prlx_instrument::rewrite_for(warp_size, &job.text, &job.module, program, &sources)?;
         return Ok(keep_resident(first, program, job, device));
     }
-    let (mut module, _) = prlx_isa::ptx::read(&job.text);
-    module.warp_lanes = warp_size.lanes() as u32;
+    let module = job.view(warp_size)?;
     let plan = Plan::resolve(program, &module, &job.module, &sources);
     Ok(Rewrite { plan, text: job.text.clone(), module })
 }

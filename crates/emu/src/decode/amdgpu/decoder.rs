@@ -26,6 +26,8 @@ pub struct Decoder<'b, 'a> {
     pub simd: Simd,
     /// Lanes of a wave: 32 or 64.
     pub lanes: u32,
+    /// The address at which the code object is loaded.
+    pub base: u64,
     /// The instruction that is decoded.
     pub inst: Inst,
 }
@@ -59,6 +61,10 @@ impl Decoder<'_, '_> {
     /// instruction, else all.
     pub fn wave(&mut self, run: WaveFn, args: Args) {
         self.b.emit(Op::Wave(run, args));
+    }
+    /// Appends the step that is the instruction, as [`Decoder::wave`] does.
+    pub fn wave_main(&mut self, run: WaveFn, args: Args) {
+        self.b.emit_main(Op::Wave(run, args));
     }
     /// Appends a step that runs once for the wave, and gets all lanes.
     pub fn wave_all(&mut self, run: WaveFn, args: Args) {
@@ -115,6 +121,16 @@ impl Decoder<'_, '_> {
             }
             self.wave_all(to_mask, Args { dst: [mask, 0, 0, 0], src, imm: 0 });
         }
+    }
+    /// A temporary predicate plane with the mask in registers that the code has as words only.
+    pub fn temporary_mask(&mut self, low: Reg) -> u16 {
+        let to = self.b.temp(PlaneKind::Pred);
+        let mut src = [0; 4];
+        for (plane, reg) in src.iter_mut().zip(self.mask_words(low)) {
+            *plane = self.word(reg);
+        }
+        self.wave_all(to_mask, Args { dst: [to, 0, 0, 0], src, imm: 0 });
+        to
     }
     /// The first register of the mask that a scalar register is in.
     fn mask_of(&self, reg: Reg) -> Reg {

@@ -1,3 +1,179 @@
 //! Decoding of AMD's machine code.
+//!
+//! All functions of a kernel share the hardware's registers, so a register has one plane in all of them. The
+//! neutral view gives blocks, labels and guards; what an instruction does comes from the machine instruction
+//! that it keeps.
+//!
+//! # Limitations
+//! Waits for counters do nothing, as every instruction completes before the next one begins. A register that is
+//! read too early is not noticed.
 
+mod control;
 mod decoder;
+mod launch_state;
+mod masks;
+mod memory;
+
+use std::collections::BTreeSet;
+
+use prlx_isa::amdgpu::inst::Reg;
+use prlx_isa::amdgpu::{Native, Register, RegisterMap};
+use prlx_isa::view::{BlockId, Class, FuncId, FunctionKind, Inst, InstId, Operand};
+use prlx_lanes::Simd;
+use rustc_hash::FxHashMap;
+
+pub use self::launch_state::LaunchState;
+use super::binder::{Binder, BranchFixup, PlaneCounts, PlaneKind, kind};
+use super::call_graph::reachable;
+use super::kernel::{InstDecoder, Request, UnsupportedInst, function};
+use crate::code::{FunctionEntry, Op};
+use crate::error::{EmuError, unsupported};
+use decoder::Decoder;
+
+/// Decodes a kernel and all that it can reach, as [`super::kernel::attempt`] does.
+pub fn attempt<'a>(
+    r: &Request<'a>,
+    state: &LaunchState,
+    root: FuncId,
+) -> (Binder<'a>, Vec<UnsupportedInst>) {
+    let module = r.module;
+    let mut b = Binder::new(module, r.addresses);
+    b.code.name = module.functions[root.index()].name.clone();
+    b.code.kernel = root;
+    b.code.constants = r.constants;
+    b.code.static_shared = state.lds_bytes();
+    b.code.local_bytes = state.scratch_bytes();
+    let functions = functions(r, root);
+    let mut planes: FxHashMap<Register, u16> = FxHashMap::default();
+    for &f in &functions {
+        let view = &module.functions[f.index()];
+        let mut of = vec![0; view.regs.len()];
+        let mut known: Vec<_> = RegisterMap::of(view, module.warp_lanes).iter().collect();
+        known.sort_unstable();
+        for (register, reg) in known {
+            of[reg.index()] = *planes.entry(register).or_insert_with(|| b.plane(kind(register.ty())));
+        }
+        b.code.registers.insert(f, of);
+        b.code.entries.insert(f, FunctionEntry::default());
+        let n = r.plan.and_then(|p| p.functions.get(f.index())).map_or(0, |p| p.trip_counters);
+        b.counters.insert(f, (b.count.w64 as u16, n as u16));
+        b.count.w64 += n;
+    }
+    let exec = *planes.entry(Register::Mask(Reg::ExecLo)).or_insert_with(|| b.plane(PlaneKind::Pred));
+    b.code.exec = Some(exec);
+    b.registers = b.count;
+    state.set_registers(&mut b, &planes);
+    let mut missing = Vec::new();
+    for &f in &functions {
+        let mut decoder = AmdDecoder {
+            planes: &planes,
+            simd: r.simd,
+            lanes: module.warp_lanes,
+            base: state.base,
+            joins: joins(&r.module.functions[f.index()]),
+            block_at: None,
+            begins: f == root,
+        };
+        function(&mut b, r, f, &mut decoder, &mut missing);
+    }
+    let PlaneCounts { w32, w64, pred } = b.registers;
+    b.code.variable = [w32, w64, pred].map(|n| vec![(0, n as u16)]);
+    let PlaneCounts { w32, w64, pred } = b.count;
+    b.code.planes = (w32 as u16, w64 as u16, pred as u16);
+    (b, missing)
+}
+
+/// The functions that a kernel may run, the kernel first. A call through a register may reach all.
+fn functions(r: &Request<'_>, root: FuncId) -> Vec<FuncId> {
+    let module = r.module;
+    let mut all: BTreeSet<FuncId> = reachable(module, root).into_keys().collect();
+    let unknown = |f: &FuncId| {
+        module.functions[f.index()].insts.iter().any(|i| i.class == Class::Call && module.callee(i).is_none())
+    };
+    if all.iter().any(unknown) {
+        let functions = module.functions.iter().zip(0..);
+        let device = functions.filter(|(f, _)| f.kind == FunctionKind::Device);
+        all.extend(device.map(|(_, at)| FuncId(at)));
+    }
+    all.remove(&root);
+    std::iter::once(root).chain(all).collect()
+}
+
+/// The blocks at which lanes that took a branch on EXEC join the wave again.
+fn joins(function: &prlx_isa::view::Function) -> BTreeSet<BlockId> {
+    let mut all = BTreeSet::new();
+    for (block, at) in function.blocks.iter().zip(0..) {
+        let Some(last) = block.insts.clone().last().and_then(|i| function.insts.get(i as usize)) else {
+            continue;
+        };
+        let native = last.semantics.native.get::<Native>();
+        if native.is_some_and(|n| matches!(n.inst.name(), "s_cbranch_execz" | "s_cbranch_execnz")) {
+            all.insert(BlockId(at + 1));
+            all.extend(last.operands.iter().filter_map(|o| match o {
+                Operand::Label(to) => Some(*to),
+                _ => None,
+            }));
+        }
+    }
+    all
+}
+
+struct AmdDecoder<'p> {
+    planes: &'p FxHashMap<Register, u16>,
+    simd: Simd,
+    lanes: u32,
+    base: u64,
+    joins: BTreeSet<BlockId>,
+    /// The first step of a block whose first instruction comes next.
+    block_at: Option<u32>,
+    /// Whether the kernel begins here: EXEC has the lanes that exist, also as words.
+    begins: bool,
+}
+
+impl InstDecoder for AmdDecoder<'_> {
+    fn block(&mut self, b: &mut Binder<'_>, block: BlockId) {
+        self.block_at = Some(b.code.steps.len() as u32);
+        if self.joins.contains(&block) {
+            b.begin(b.inst, None);
+            b.emit(Op::Join);
+        }
+    }
+
+    fn before(&mut self, b: &mut Binder<'_>, inst: &Inst) {
+        let at = self.block_at.take().unwrap_or(b.code.steps.len() as u32);
+        if let Some(native) = inst.semantics.native.get::<Native>() {
+            b.code.addresses.insert(self.base.wrapping_add(native.address), at);
+        }
+    }
+
+    fn instruction(
+        &mut self,
+        b: &mut Binder<'_>,
+        id: InstId,
+        view: &Inst,
+        fixes: &mut Vec<BranchFixup>,
+    ) -> Result<(), EmuError> {
+        let Some(native) = view.semantics.native.get::<Native>() else {
+            return Err(unsupported("it is no instruction of AMD's"));
+        };
+        b.begin(id, view.guard);
+        let (planes, simd, lanes, base) = (self.planes, self.simd, self.lanes, self.base);
+        let mut d = Decoder { b, planes, simd, lanes, base, inst: native.inst };
+        if std::mem::take(&mut self.begins) {
+            d.set_mask(Reg::ExecLo, d.exec());
+        }
+        if let Some(done) = control::control(&mut d, view, native, fixes) {
+            return done;
+        }
+        if let Some(done) = memory::memory(&mut d) {
+            return done;
+        }
+        if masks::mask(&mut d)? {
+            return Ok(());
+        }
+        if d.inst.is_opaque() {
+            return Err(unsupported("it is not an instruction that PRLX knows"));
+        }
+        Err(unsupported("it is not implemented"))
+    }
+}

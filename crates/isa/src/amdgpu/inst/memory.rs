@@ -2,17 +2,12 @@
 
 use std::fmt::{self, Write};
 
+use super::address::signed;
 use super::names::{Encoding, Field};
 use super::operand::scalar;
 use super::printer::Printer;
 use super::table::{Access, Form, Kind};
 use crate::amdgpu::Family;
-
-/// The value of the low `width` bits as a signed number.
-fn signed(value: u32, width: u8) -> i64 {
-    let value = i64::from(value);
-    if width > 0 && value >> (width - 1) & 1 == 1 { value - (1 << width) } else { value }
-}
 
 impl Printer<'_> {
     /// Address, data, scalar address, offset, cache bits.
@@ -45,12 +40,7 @@ impl Printer<'_> {
                 }
             }
         }
-        let width = inst.width(Field::Offset);
-        let raw = inst.get(Field::Offset);
-        let offset = match (encoding, inst.target.family()) {
-            (Some(Encoding::Flat), Family::Gfx9 | Family::Gfx10 | Family::Gfx11) => i64::from(raw),
-            _ => signed(raw, width),
-        };
+        let offset = inst.flat_offset();
         if offset != 0 && !form.slots.is_empty() {
             write!(self.out, " offset:{offset}")?;
         }
@@ -134,26 +124,10 @@ impl Printer<'_> {
             return Ok(());
         }
         self.out.push_str(between);
-        let offset = inst.get(Field::Offset);
         let width = inst.width(Field::Offset);
-        let register = |code| scalar(inst.target, code, 1).ok_or(fmt::Error);
-        let null = if inst.target.family() >= Family::Gfx11 { 124 } else { 125 };
-        let soffset = inst.get(Field::Soffset);
-        let (register, offset) = if inst.width(Field::Imm) > 0 {
-            match (inst.get(Field::Imm), inst.get(Field::Soffen)) {
-                (1, 0) => (None, Some(offset)),
-                (1, _) => (Some(register(soffset)?), Some(offset)),
-                (_, 1) => (Some(register(soffset)?), None),
-                _ => (Some(register(offset & 127)?), None),
-            }
-        } else if soffset == null && (offset != 0 || inst.target.family() == Family::Gfx12) {
-            (None, Some(offset))
-        } else if inst.target.family() == Family::Gfx12 {
-            (Some(register(soffset)?), Some(offset))
-        } else {
-            (Some(register(soffset)?), (offset != 0).then_some(offset))
-        };
-        if let Some(value) = register {
+        let (register, offset) = inst.scalar_offset();
+        if let Some(code) = register {
+            let value = scalar(inst.target, code, 1).ok_or(fmt::Error)?;
             self.one(Kind::Scalar(1), value)?;
         }
         if let Some(offset) = offset {

@@ -20,6 +20,7 @@
     clippy::indexing_slicing
 )]
 
+mod address;
 mod decode;
 mod effects;
 mod immediate;
@@ -32,6 +33,7 @@ mod raw;
 mod registers;
 pub mod table;
 
+pub use self::address::Address;
 pub use self::names::{Encoding, Field};
 pub use self::operand::{Bank, Operand, Reg, Value};
 pub use self::printer::Labels;

@@ -1,0 +1,261 @@
+//! Waves of AMD's: all lanes of a wave are at one position, and EXEC says which of them run a vector
+//! instruction.
+//!
+//! A wave is one [`Warp`], or two with 32 lanes each (`halves`). Scalar steps write all lanes of both.
+//!
+//! The neutral view is that of one lane. There, a branch over a region that EXEC leaves no lane for is taken by
+//! each lane whose own bit is 0. The wave may go on without it: such a lane is *away*. It waits where its branch
+//! leads, and joins the wave when the wave comes there. Hooks and checks see the lanes that are not away.
+//!
+//! # Invariants
+//! - All lanes that have not ended have the position of the wave in [`Warp::key`].
+//! - A lane that is away has its bit of EXEC cleared.
+//!
+//! # Limitations
+//! Code that sets the bit of a lane elsewhere than where its branch leads cannot be recorded; it faults under
+//! hooks. Compilers write no such code.
+
+use std::sync::atomic::{Ordering::SeqCst, fence};
+
+use crate::check::Checking;
+use crate::code::{Op, Wave, WaveCondition};
+use crate::exec::cta_state::CtaState;
+use crate::exec::fault::Fault;
+use crate::exec::interpreter::{access_fault, run_hook};
+use crate::exec::launch::Launch;
+use crate::exec::warp_state::{STEP, Stop, Warp, key, visible_memory};
+use crate::mem::access::each;
+use prlx_lanes::{LANES, Planes};
+
+/// Steps of a budget that an access which may wait for others uses up.
+const SPIN: u32 = 256;
+
+/// Runs a wave until its lanes wait or have ended, or until `budget` steps are used up.
+///
+/// # Errors
+/// A fault of the kernel, with the half that faults.
+pub fn run(
+    halves: &mut [Warp],
+    launch: &Launch<'_>,
+    cta: &mut CtaState,
+    check: &mut Checking,
+    budget: u32,
+) -> Result<Stop, (usize, Box<Fault>)> {
+    let code = launch.code;
+    let (hooked, checked) = (launch.observe.is_some(), check.is_some());
+    let exec = code.exec.unwrap_or(0);
+    let Some(at) = halves.iter().find(|h| h.ready() != 0).map(|h| h.key[h.ready().trailing_zeros() as usize])
+    else {
+        return Ok(Stop::Idle);
+    };
+    let mut pc = at & STEP;
+    let mut left = budget;
+    loop {
+        if left == 0 {
+            put(halves, pc);
+            return Ok(Stop::Budget);
+        }
+        let Some(step) = code.steps.get(pc as usize) else {
+            return Err((0, Fault::new(pc.saturating_sub(1), 0, "is the last instruction")));
+        };
+        if let Op::Hook(i) = step.op {
+            let lanes = all(halves, |h| h.guarded(step.guard, h.alive & !h.away));
+            hook(halves, launch, cta, i, lanes);
+            pc += 1;
+            continue;
+        }
+        left -= 1;
+        cta.clock += u64::from(step.cost);
+        match step.op {
+            Op::Alu(run, ref args) => {
+                for half in &mut *halves {
+                    let mut m = half.guarded(step.guard, u32::MAX);
+                    if let (true, Some(c)) = (checked, check.as_mut()) {
+                        let (alive, lanes) = (half.alive & !half.away, m & half.alive & !half.away);
+                        c.before_step(half, launch, cta, pc, alive, lanes);
+                    }
+                    m = if step.guard == crate::code::NO_GUARD { u32::MAX } else { m };
+                    if m != 0 {
+                        run(&mut half.planes, args, m);
+                    }
+                }
+            }
+            Op::Wave(run, ref args) => {
+                let lanes = all(halves, |h| h.guarded(step.guard, u32::MAX));
+                if let (true, Some(c)) = (checked, check.as_mut()) {
+                    for half in &mut *halves {
+                        let alive = half.alive & !half.away;
+                        c.before_step(half, launch, cta, pc, alive, half.guarded(step.guard, alive));
+                    }
+                }
+                with_planes(halves, |wave| run(wave, args, lanes));
+            }
+            Op::WaveBranch(i) => {
+                let branch = &code.wave_branches[i as usize];
+                let lanes = all(halves, |h| h.planes.get_pred(branch.of));
+                let taken = match branch.when {
+                    WaveCondition::Any | WaveCondition::Active => lanes != 0,
+                    WaveCondition::None | WaveCondition::Inactive => lanes == 0,
+                };
+                // In the view, lanes with this bit take the branch.
+                let bit = match branch.when {
+                    WaveCondition::Active => Some(true),
+                    WaveCondition::Inactive => Some(false),
+                    WaveCondition::Any | WaveCondition::None => None,
+                };
+                for half in &mut *halves {
+                    let Some(bit) = bit else { break };
+                    let here = half.alive & !half.away;
+                    let takes = here & if bit { half.planes.get_pred(exec) } else { !half.planes.get_pred(exec) };
+                    let (leave, to) = if taken { (here & !takes, pc + 1) } else { (takes, branch.to) };
+                    half.away |= leave;
+                    each(leave, |l| half.away_at[l] = to);
+                }
+                if taken {
+                    pc = branch.to;
+                    continue;
+                }
+            }
+            Op::WaveJump(low, high) => {
+                let word = |plane: u16| halves.first().map_or(0, |h| h.planes.get32(plane).0[0]);
+                let to = u64::from(word(high)) << 32 | u64::from(word(low));
+                let Some(&step) = code.addresses.get(&to) else {
+                    return Err((0, Fault::new(pc, 0, format!("jumps to {to:#x}, where no code is"))));
+                };
+                pc = step;
+                continue;
+            }
+            Op::Join => {
+                for (at, half) in halves.iter_mut().enumerate() {
+                    let mut back = 0;
+                    each(half.away, |l| back |= u32::from(half.away_at[l] == pc) << l);
+                    half.away &= !back;
+                    let lost = half.away & half.planes.get_pred(exec);
+                    if lost != 0 && hooked {
+                        let text = "runs lanes that a branch on EXEC has sent elsewhere; such code can't be recorded";
+                        return Err((at, Fault::new(pc, lost.trailing_zeros(), text)));
+                    }
+                    half.away &= !lost;
+                }
+            }
+            Op::Bra(to) => {
+                pc = to;
+                continue;
+            }
+            Op::Barrier(i) => {
+                for (at, half) in halves.iter_mut().enumerate() {
+                    let alive = half.alive;
+                    if let (true, Some(c)) = (checked, check.as_mut()) {
+                        c.before_step(half, launch, cta, pc, alive, alive);
+                    }
+                    half.arrive_barrier(launch, cta, &code.barriers[i as usize], alive, key(0, pc))
+                        .map_err(|f| (at, f))?;
+                }
+                if halves.iter().all(|h| h.ready() == 0) {
+                    return Ok(Stop::Idle);
+                }
+            }
+            Op::Ret | Op::Exit => {
+                for (at, half) in halves.iter_mut().enumerate() {
+                    let alive = half.alive;
+                    half.away = 0;
+                    half.exit_lanes(launch, cta, check, alive).map_err(|f| (at, f))?;
+                }
+                return Ok(Stop::Idle);
+            }
+            Op::Yield => {
+                put(halves, pc + 1);
+                return Ok(Stop::Budget);
+            }
+            Op::Nop => {}
+            Op::Fence => fence(SeqCst),
+            _ => {
+                for (at, half) in halves.iter_mut().enumerate() {
+                    let used = memory_step(half, launch, cta, check, pc).map_err(|f| (at, f))?;
+                    left = left.saturating_sub(used);
+                }
+            }
+        }
+        pc += 1;
+    }
+}
+
+/// Runs a step of one half that accesses memory or the state of lanes. Returns how much of the budget it uses
+/// up beyond itself.
+fn memory_step(
+    half: &mut Warp,
+    launch: &Launch<'_>,
+    cta: &mut CtaState,
+    check: &mut Checking,
+    pc: u32,
+) -> Result<u32, Box<Fault>> {
+    let code = launch.code;
+    let step = &code.steps[pc as usize];
+    let here = half.alive & !half.away;
+    // A scalar load is one access of the wave, also if EXEC has no lane.
+    let mut m = half.guarded(step.guard, half.alive);
+    if let Some(c) = check {
+        m = c.before_step(half, launch, cta, pc, here, m & here) | m & !here;
+    }
+    if m == 0 {
+        return Ok(0);
+    }
+    match step.op {
+        Op::Ld(i) => {
+            let mem = &code.mems[i as usize];
+            let r = visible_memory(launch, cta, &half.local);
+            (launch.simd.load)(&mut half.planes, &r, &mut half.allocation_hint, mem, m)
+                .map_err(|bad| access_fault(bad, pc, "reads"))?;
+            if mem.strong {
+                cta.spins += 1;
+                return Ok(SPIN);
+            }
+        }
+        Op::St(i) => {
+            let r = visible_memory(launch, cta, &half.local);
+            let mem = &code.mems[i as usize];
+            (launch.simd.store)(&half.planes, &r, &mut half.allocation_hint, mem, m)
+                .map_err(|bad| access_fault(bad, pc, "writes"))?;
+        }
+        Op::Clock(which, dst) => half.clock(cta, which, dst, u32::MAX),
+        ref op => return half.straight_step(launch, cta, op, m, pc),
+    }
+    Ok(0)
+}
+
+/// Sets the position of the wave.
+fn put(halves: &mut [Warp], pc: u32) {
+    for half in halves {
+        each(half.alive, |l| half.key[l] = key(0, pc));
+    }
+}
+
+/// A mask of the wave, from the masks of its halves.
+fn all(halves: &[Warp], of: impl Fn(&Warp) -> u32) -> u64 {
+    halves.iter().rev().fold(0, |lanes, half| lanes << LANES | u64::from(of(half)))
+}
+
+/// Calls `f` with the registers of the wave.
+fn with_planes(halves: &mut [Warp], f: impl FnOnce(&mut Wave<'_, '_>)) {
+    match halves {
+        [one] => f(&mut Wave(&mut [&mut one.planes])),
+        [low, high] => f(&mut Wave(&mut [&mut low.planes, &mut high.planes])),
+        _ => {}
+    }
+}
+
+/// Runs a hook for the lanes `m` of the wave. The lower half has the recorder.
+fn hook(halves: &mut [Warp], launch: &Launch<'_>, cta: &CtaState, i: u32, m: u64) {
+    let run = |lower: &mut Warp, higher: Option<&mut Planes>| {
+        let Warp { recorder, planes, .. } = lower;
+        match higher {
+            Some(higher) => run_hook(recorder, &mut [planes, higher], launch, cta, i, m),
+            None => run_hook(recorder, &mut [planes], launch, cta, i, m),
+        }
+    };
+    match halves {
+        [one] => run(one, None),
+        [low, high] => run(low, Some(&mut high.planes)),
+        _ => {}
+    }
+}
