@@ -5,6 +5,7 @@ use std::fmt::{self, Write};
 use super::names::{Encoding, Field};
 use super::operand::scalar;
 use super::printer::Printer;
+use super::raw::Inst;
 use super::table::{Access, Form, Kind};
 use crate::amdgpu::Family;
 
@@ -12,6 +13,30 @@ use crate::amdgpu::Family;
 fn signed(value: u32, width: u8) -> i64 {
     let value = i64::from(value);
     if width > 0 && value >> (width - 1) & 1 == 1 { value - (1 << width) } else { value }
+}
+
+impl Inst {
+    /// The constant offset of an access, bytes; `None` if the instruction has none, or has two.
+    pub fn memory_offset(&self) -> Option<i64> {
+        let (_, row) = self.meaning?;
+        row.form.access?;
+        let (width, raw) = (self.width(Field::Offset), self.get(Field::Offset));
+        match self.encoding()? {
+            Encoding::Ds if row.form.two_offsets => None,
+            Encoding::Ds => Some((self.get(Field::Offset0) | self.get(Field::Offset1) << 8).into()),
+            Encoding::Flat if self.target.family() <= Family::Gfx11 => Some(raw.into()),
+            // The field is a register.
+            Encoding::Smem if self.width(Field::Imm) > 0 && self.get(Field::Imm) == 0 => Some(0),
+            Encoding::Mubuf | Encoding::Mtbuf if self.target.family() <= Family::Gfx11 => Some(raw.into()),
+            Encoding::Flat
+            | Encoding::Global
+            | Encoding::Scratch
+            | Encoding::Smem
+            | Encoding::Mubuf
+            | Encoding::Mtbuf => Some(signed(raw, width)),
+            _ => None,
+        }
+    }
 }
 
 impl Printer<'_> {
