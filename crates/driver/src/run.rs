@@ -12,7 +12,7 @@ use prlx_trace::kernel::{Param, Scalar};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use crate::buffer_content::{Content, pieces};
-use crate::driver::{DevicePtr, Driver, LaunchStats, ModuleCode, ModuleHandle};
+use crate::driver::{DevicePtr, Driver, LaunchStats, ModuleHandle};
 use crate::error::{Error, ErrorKind};
 use crate::job::{Arg, ArgValue, Buffer, Expect, Job, ParamValue};
 use crate::tensor_map::TensorMap;

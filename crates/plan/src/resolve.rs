@@ -314,6 +314,9 @@ fn skipped(request: &RecordingRequest, module: &view::Module) -> Vec<Option<Stri
         }
     }
     for (f, why) in module.functions.iter().zip(&mut why) {
+        if let Some(place) = &f.unknown_control {
+            why.get_or_insert_with(|| format!("where control goes is not known: {place}"));
+        }
         // A branch to a label behind the last instruction: nothing can be inserted there.
         if f.blocks.last().is_some_and(|b| b.insts.is_empty() && !b.preds.is_empty()) && !f.insts.is_empty() {
             why.get_or_insert_with(|| "a label stands behind its last instruction".to_owned());

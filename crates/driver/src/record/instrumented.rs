@@ -21,7 +21,7 @@ use prlx_trace::{FuncId, LaneMask, Level, ModuleId, TableContents, WarpId, WarpS
 
 use crate::decode::{DecodedStreams, KeptWarps, LaunchBuffers, Pool, decode_launches};
 use crate::digest;
-use crate::driver::{DevicePtr, Driver, LaunchStats, ModuleCode, Observed};
+use crate::driver::{DevicePtr, Driver, LaunchStats, Observed};
 use crate::error::{Error, ErrorKind};
 use crate::job::{ArgValue, Job};
 use crate::record::launches::{cta_warps, recording, records, tables, wanted};

@@ -1,13 +1,16 @@
 //! AMD's instruction sets: the targets, the files that hold their machine code ([`object`]), its instructions
-//! ([`inst`]), and how the neutral view names its registers ([`Register`]).
+//! ([`inst`]), how the neutral view names its registers ([`Register`]), and the reader of a code object into
+//! the view ([`read`]).
 //!
 //! # Limitations
 //! - Other targets than those of [`Target`] are refused by name.
 
 pub mod inst;
 pub mod object;
+mod reader;
 mod register;
 mod target;
 
+pub use self::reader::read;
 pub use self::register::{Native, Register, RegisterMap};
 pub use self::target::{Family, Target};

@@ -30,13 +30,17 @@ pub enum Register {
     Word(Reg),
     /// The mask of lanes in scalar registers, of which this is the first. Waves of 64 lanes have pairs.
     Mask(Reg),
+    /// Whether a bit of VCC is set in any lane: the condition of `s_cbranch_vccnz`, and not that of
+    /// `s_cbranch_vccz`. It is the same in all lanes. An instruction of the view before each of these
+    /// branches, without a [`Native`], writes it.
+    AnyVcc,
 }
 
 impl Register {
     /// Type of the register in the view.
     pub fn ty(self) -> Type {
         match self {
-            Register::Word(Reg::Scc) | Register::Mask(_) => Type::Pred,
+            Register::Word(Reg::Scc) | Register::Mask(_) | Register::AnyVcc => Type::Pred,
             Register::Word(_) => Type::B32,
         }
     }
@@ -64,6 +68,7 @@ impl Register {
             }
         };
         match self {
+            Register::AnyVcc => "vccnz".into(),
             Register::Mask(Reg::VccLo) if lanes == 64 => "vcc".into(),
             Register::Mask(Reg::ExecLo) if lanes == 64 => "exec".into(),
             Register::Mask(Reg::S(n)) if lanes == 64 => format!("s[{n}:{}]", u32::from(n) + 1),
@@ -79,14 +84,26 @@ impl Register {
             XnackMaskHi, XnackMaskLo,
         };
         let named = [
-            VccLo, VccHi, ExecLo, ExecHi, M0, Scc, Mode, FlatScratchLo, FlatScratchHi, XnackMaskLo,
+            VccLo,
+            VccHi,
+            ExecLo,
+            ExecHi,
+            M0,
+            Scc,
+            Mode,
+            FlatScratchLo,
+            FlatScratchHi,
+            XnackMaskLo,
             XnackMaskHi,
         ];
         let words = (0..=105).map(S).chain((0..=15).map(Ttmp)).chain(named);
         let words = words.chain((0..=255).map(V)).chain((0..=255).map(A));
         let step = if lanes == 64 { 2 } else { 1 };
         let masks = (0..=105).step_by(step).map(S).chain((0..=15).step_by(step).map(Ttmp));
-        words.map(Register::Word).chain(masks.chain([VccLo, ExecLo]).map(Register::Mask))
+        // In waves of 32 lanes every scalar register can be a mask.
+        let halves = [VccHi, ExecHi, M0].into_iter().filter(move |_| lanes == 32);
+        let masks = masks.chain([VccLo, ExecLo]).chain(halves).map(Register::Mask);
+        words.map(Register::Word).chain(masks).chain([Register::AnyVcc])
     }
 }
 

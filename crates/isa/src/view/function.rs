@@ -53,6 +53,9 @@ pub struct Function {
     pub blocks: Vec<Block>,
     /// Markers, in source order.
     pub markers: Vec<Marker>,
+    /// Why it is not known where control goes in the function, if it is not: the instruction and its place.
+    /// The blocks then have fewer successors than there are.
+    pub unknown_control: Option<String>,
 }
 
 impl Function {

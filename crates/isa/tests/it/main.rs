@@ -2,6 +2,7 @@
 
 mod amd_descriptors;
 mod amd_objects;
+mod amd_view;
 mod amdgpu;
 mod cases;
 mod common;

@@ -2,7 +2,7 @@
 //! instrumentations.
 
 use prlx_driver::occupancy::keep_occupancy;
-use prlx_driver::{Job, ModuleCode, ResourceUsage};
+use prlx_driver::{Job, ResourceUsage};
 use prlx_instrument::Rewrite;
 use prlx_plan::RecordingRequest;
 

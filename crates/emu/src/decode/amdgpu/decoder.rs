@@ -8,8 +8,8 @@
 //! - Scalar steps have no guard. They write all lanes, also those that EXEC leaves out.
 //! - After each instruction, the words and the mask of a pair agree where the function has both.
 
-use prlx_isa::amdgpu::inst::{Inst, Reg};
 use prlx_isa::amdgpu::Register;
+use prlx_isa::amdgpu::inst::{Inst, Reg};
 use prlx_lanes::{Args, LANES, LaneFn, Planes, Simd, V32, V64};
 use rustc_hash::FxHashMap;
 

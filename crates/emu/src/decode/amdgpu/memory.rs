@@ -12,11 +12,10 @@
 //! - Loads to LDS, loads by lane number, GDS and image instructions are missing.
 
 use prlx_isa::amdgpu::inst::table::Role;
-use prlx_isa::amdgpu::inst::{Address, Bank, Encoding, Field, Reg, Value};
+use prlx_isa::amdgpu::inst::{Address, Encoding, Field, Reg, Value};
 use prlx_lanes::{Args, LANES, Planes, V32, V64};
 
-use super::decoder::{Decoder, next};
-use super::masks::low;
+use super::decoder::Decoder;
 use crate::code::{AddrBase, AddrSpace, Atomic, MemAccess, Op, Plane, Rmw};
 use crate::decode::binder::PlaneKind;
 use crate::error::{EmuError, unsupported};

@@ -19,14 +19,14 @@ use std::collections::BTreeSet;
 use prlx_isa::amdgpu::inst::Reg;
 use prlx_isa::amdgpu::{Native, Register, RegisterMap};
 use prlx_isa::view::{BlockId, Class, FuncId, FunctionKind, Inst, InstId, Operand};
-use prlx_lanes::Simd;
+use prlx_lanes::{Args, Simd};
 use rustc_hash::FxHashMap;
 
 pub use self::launch_state::LaunchState;
 use super::binder::{Binder, BranchFixup, PlaneCounts, PlaneKind, kind};
 use super::call_graph::reachable;
 use super::kernel::{InstDecoder, Request, UnsupportedInst, function};
-use crate::code::{FunctionEntry, Op};
+use crate::code::{FunctionEntry, Op, Wave};
 use crate::error::{EmuError, unsupported};
 use decoder::Decoder;
 
@@ -154,7 +154,15 @@ impl InstDecoder for AmdDecoder<'_> {
         fixes: &mut Vec<BranchFixup>,
     ) -> Result<(), EmuError> {
         let Some(native) = view.semantics.native.get::<Native>() else {
-            return Err(unsupported("it is no instruction of AMD's"));
+            // The only instruction that the view adds: whether a lane of VCC is set, before a branch on that.
+            let (Some(to), Some(vcc)) =
+                (self.planes.get(&Register::AnyVcc), self.planes.get(&Register::Mask(Reg::VccLo)))
+            else {
+                return Err(unsupported("it is no instruction of AMD's"));
+            };
+            b.begin(id, None);
+            b.emit_main(Op::Wave(any, Args { dst: [*to, 0, 0, 0], src: [*vcc, 0, 0, 0], imm: 0 }));
+            return Ok(());
         };
         b.begin(id, view.guard);
         let (planes, simd, lanes, base) = (self.planes, self.simd, self.lanes, self.base);
@@ -176,4 +184,10 @@ impl InstDecoder for AmdDecoder<'_> {
         }
         Err(unsupported("it is not implemented"))
     }
+}
+
+/// Whether a mask has a lane.
+fn any(w: &mut Wave<'_, '_>, a: &Args, _: u64) {
+    let holds = w.mask(a.src[0]) != 0;
+    w.set_condition(a.dst[0], holds);
 }

@@ -29,6 +29,11 @@ impl Inst {
         self.words.get(..usize::from(self.length)).unwrap_or_default()
     }
 
+    /// Lanes of the wave that it is decoded for: 32 or 64.
+    pub fn lanes(&self) -> u8 {
+        self.lanes
+    }
+
     /// The first four words as one number. Fields stand in them.
     pub(super) fn raw(&self) -> u128 {
         self.words.iter().take(4).rev().fold(0, |raw, word| raw << 32 | u128::from(*word))
@@ -113,7 +118,7 @@ impl Inst {
     }
 
     /// Whether a SCRATCH instruction has a vector address.
-    pub(super) fn scratch_vector(&self) -> bool {
+    pub(in crate::amdgpu) fn scratch_vector(&self) -> bool {
         if self.width(Field::Sve) > 0 {
             self.get(Field::Sve) == 1
         } else {

@@ -12,7 +12,7 @@
 use super::names::{Encoding, Field};
 use super::operand::{Reg, Value, scalar};
 use super::raw::Inst;
-use super::table::{Access, Class, Immediate, Implicit, Kind, Role};
+use super::table::{Access, Class, Immediate, Implicit, Kind, Role, Slot};
 
 /// Registers of an instruction, each 32 bits wide, sorted and without repetitions.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -34,15 +34,13 @@ impl Inst {
         for slot in row.form.slots.iter().filter(|slot| self.has(slot)) {
             let absent =
                 slot.field == Field::Addr && layout.encoding == Encoding::Scratch && !self.scratch_vector();
-            if absent {
+            // Whether VCC is read or written, the form says.
+            if absent || slot.kind == Kind::Vcc {
                 continue;
             }
             let value = self.value(slot)?;
             let regs = registers_of(value);
-            let keeps_a_part = matches!(value, Value::Half { .. })
-                || self.get(Field::DstUnused) == UNUSED_PRESERVE
-                || (slot.role == Role::Result && self.keeps_half());
-            if slot.role == Role::Source || slot.role == Role::Both || keeps_a_part {
+            if slot.role == Role::Source || slot.role == Role::Both || self.keeps_a_part(slot, value) {
                 all.reads.extend(&regs);
             }
             if slot.role != Role::Source {
@@ -62,6 +60,13 @@ impl Inst {
             list.dedup();
         }
         Some(all)
+    }
+
+    /// Whether a result keeps a part of the register: a half, or bytes.
+    pub(in crate::amdgpu) fn keeps_a_part(&self, slot: &Slot, value: Value) -> bool {
+        matches!(value, Value::Half { .. })
+            || self.get(Field::DstUnused) == UNUSED_PRESERVE
+            || (slot.role == Role::Result && self.keeps_half())
     }
 
     /// Whether `op_sel` chooses the half of the result that is written.
@@ -148,7 +153,8 @@ impl Inst {
 /// The value of `dst_unused` that keeps the rest of the register.
 const UNUSED_PRESERVE: u32 = 2;
 
-fn registers_of(value: Value) -> Vec<Reg> {
+/// The registers of an operand, in order.
+pub(in crate::amdgpu) fn registers_of(value: Value) -> Vec<Reg> {
     match value {
         Value::Registers { bank, first, count } => {
             (0..count).map(|at| bank.reg(first.saturating_add(at))).collect()

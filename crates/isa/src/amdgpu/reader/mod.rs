@@ -1,0 +1,34 @@
+//! Reads a code object into the neutral view: functions with basic blocks, registers, guards and calls, and
+//! the symbols that kernels have.
+//!
+//! The text of the module is its disassembly, one instruction a line. An instruction of the view stands for
+//! one of the machine and keeps it ([`Native`](crate::amdgpu::Native)). Only `s_cbranch_vccz` and
+//! `s_cbranch_vccnz` are two: the first asks whether a lane of VCC is set, which no bit of one lane says.
+//!
+//! # Invariants
+//! - Vector instructions have EXEC as their guard.
+//! - A function whose control flow is not known says so
+//!   ([`Function::unknown_control`](crate::view::Function)).
+//!
+//! # Limitations
+//! - All kernels of an object must have waves of one size.
+//! - A call does not write EXEC: callees restore it (LLVM, User Guide for AMDGPU Backend, "Non-Kernel
+//!   Functions").
+
+#![warn(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
+    clippy::indexing_slicing
+)]
+
+mod calls;
+mod code;
+mod forms;
+mod function;
+mod groups;
+mod module;
+mod pieces;
+mod semantics;
+
+pub use self::module::read;

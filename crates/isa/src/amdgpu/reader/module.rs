@@ -1,0 +1,185 @@
+//! The module of the view: its kernels, functions, symbols and parameters.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::calls::{Destination, destinations};
+use super::code::{Code, functions};
+use super::forms::Forms;
+use super::function::{Outside, begins, function, small};
+use super::groups::Groups;
+use crate::amdgpu::object::{Argument, CodeObject, Field, Kernel, KernelMetadata};
+use crate::image::Error;
+use crate::view::{FuncId, Function, Module, Space, Symbol, SymbolId, Type};
+
+/// Reads a code object.
+///
+/// # Errors
+/// If its kernels have waves of different sizes, or no function has code.
+pub fn read(object: &CodeObject<'_>) -> Result<Module, Error> {
+    let lanes = lanes(object)?;
+    let code = functions(object, if lanes == 32 { 32 } else { 64 });
+    let calls: Vec<FxHashMap<usize, Destination>> =
+        code.iter().map(|code| destinations(object, code, &begins(code))).collect();
+    let groups = Groups::of(&code, &calls);
+    let mut module = Module {
+        digest: crate::digest(object.bytes),
+        target: object.target.target.name().to_owned(),
+        warp_lanes: lanes,
+        ..Module::default()
+    };
+    let by_entry = function_symbols(&code, &mut module);
+    let external = variables(object, &mut module);
+    let mut members: FxHashMap<usize, Vec<usize>> = FxHashMap::default();
+    groups.of.iter().enumerate().for_each(|(i, group)| members.entry(*group).or_default().push(i));
+    let forms: FxHashMap<usize, Forms> = members
+        .iter()
+        .map(|(group, members)| {
+            let all = members.iter().filter_map(|i| code.get(*i));
+            (*group, Forms::of(all, if lanes == 32 { 32 } else { 64 }))
+        })
+        .collect();
+    let outside =
+        Outside { functions: &by_entry, external: &external, written: &|entry| groups.written(entry) };
+    let mut text = String::new();
+    let none = (Forms::default(), FxHashMap::default());
+    for (i, one) in code.iter().enumerate() {
+        let forms = groups.of.get(i).and_then(|group| forms.get(group)).unwrap_or(&none.0);
+        let mut out = function(one, i, forms, calls.get(i).unwrap_or(&none.1), &outside, &mut text);
+        if let Some(kernel) = one.kernel.and_then(|kernel| object.kernels.get(kernel)) {
+            describe(object, kernel, FuncId(small(i)), &mut out, &mut module);
+        }
+        module.functions.push(out);
+    }
+    module.text = Arc::from(text);
+    Ok(module)
+}
+
+/// Lanes of the waves of all kernels; of an object without kernels, the target's least.
+fn lanes(object: &CodeObject<'_>) -> Result<u32, Error> {
+    let mut kernels = object.kernels.iter();
+    let Some(first) = kernels.next() else {
+        return Ok(if object.target.target.has_wave(32) { 32 } else { 64 });
+    };
+    let lanes = first.descriptor.wave_size();
+    match kernels.find(|kernel| kernel.descriptor.wave_size() != lanes) {
+        None => Ok(lanes),
+        Some(other) => Err(Error {
+            at: other.at,
+            what: format!(
+                "kernel `{}` has waves of {lanes} lanes, and kernel `{}` of {}: one module has warps of one size",
+                first.name,
+                other.name,
+                other.descriptor.wave_size()
+            ),
+        }),
+    }
+}
+
+/// Declares the functions. Returns their symbols by entry.
+fn function_symbols(code: &[Code<'_>], module: &mut Module) -> FxHashMap<u64, SymbolId> {
+    let mut out = FxHashMap::default();
+    for (i, one) in code.iter().enumerate() {
+        out.insert(one.entry(), SymbolId(small(module.symbols.len())));
+        module.symbols.push(Symbol {
+            name: one.name.to_owned(),
+            function: Some(FuncId(small(i))),
+            is_function: true,
+            ..Symbol::default()
+        });
+    }
+    out
+}
+
+/// Declares the variables, and symbols of other objects. Returns the latter by place among the relocations.
+fn variables(object: &CodeObject<'_>, module: &mut Module) -> FxHashMap<usize, SymbolId> {
+    // Symbols may overlap; together they get no more bytes than the object has.
+    let mut budget = object.bytes.len();
+    for variable in object.variables() {
+        let bytes = object.at_address(variable.value).unwrap_or_default();
+        let size = usize::try_from(variable.size).unwrap_or(usize::MAX).min(bytes.len()).min(budget);
+        budget -= size;
+        module.symbols.push(Symbol {
+            name: variable.name.to_owned(),
+            space: Space::Global,
+            ty: Type::B8,
+            size: variable.size,
+            align: 1 << variable.value.trailing_zeros().min(8),
+            init: bytes.get(..size).unwrap_or_default().to_vec(),
+            ..Symbol::default()
+        });
+    }
+    let mut named: FxHashMap<&str, SymbolId> = FxHashMap::default();
+    let mut out = FxHashMap::default();
+    let defined: rustc_hash::FxHashSet<&str> = object.symbols.iter().map(|symbol| symbol.name).collect();
+    for (i, relocation) in object.relocations.iter().enumerate() {
+        if relocation.symbol.is_empty() || defined.contains(relocation.symbol) {
+            continue;
+        }
+        let id = *named.entry(relocation.symbol).or_insert_with(|| {
+            module.symbols.push(Symbol {
+                name: relocation.symbol.to_owned(),
+                space: Space::Global,
+                external: true,
+                ..Symbol::default()
+            });
+            SymbolId(small(module.symbols.len() - 1))
+        });
+        out.insert(i, id);
+    }
+    out
+}
+
+/// Adds what descriptor and metadata say of a kernel.
+fn describe(object: &CodeObject<'_>, kernel: &Kernel, id: FuncId, out: &mut Function, module: &mut Module) {
+    let mut declare = |symbol: Symbol| {
+        module.symbols.push(Symbol { owner: Some(id), ..symbol });
+        SymbolId(small(module.symbols.len() - 1))
+    };
+    let bytes = |space, name: &str, size: u32, align| Symbol {
+        name: name.to_owned(),
+        space,
+        ty: Type::B8,
+        size: size.into(),
+        align,
+        ..Symbol::default()
+    };
+    let size = |field| kernel.descriptor.get(field).unwrap_or_default();
+    let metadata = kernel.metadata.and_then(|place| object.metadata.kernels.get(place));
+    for (i, argument) in metadata.map_or(&[][..], |m| &m.args).iter().enumerate() {
+        let Ok(offset) = u32::try_from(argument.offset) else { continue };
+        out.params.push(declare(parameter(i, argument)));
+        out.param_offsets.push(offset);
+    }
+    declare(bytes(Space::Shared, "lds", size(Field::GroupSegment), 16));
+    declare(bytes(Space::Local, "scratch", size(Field::PrivateSegment), 16));
+    out.limits = metadata.map(limits).unwrap_or_default();
+}
+
+fn parameter(place: usize, argument: &Argument) -> Symbol {
+    let name = match &argument.name {
+        Some(name) if !name.is_empty() => name.clone(),
+        _ if argument.kind.is_hidden() => argument.kind.name().to_owned(),
+        _ => format!("arg{place}"),
+    };
+    let ty = match argument.size {
+        1 => Type::B8,
+        2 => Type::B16,
+        4 => Type::B32,
+        8 => Type::B64,
+        _ => Type::B8,
+    };
+    let align = 1 << argument.offset.trailing_zeros().min(4);
+    Symbol { name, space: Space::Param, ty, size: argument.size, align, ..Symbol::default() }
+}
+
+fn limits(metadata: &KernelMetadata) -> Vec<(String, Vec<u32>)> {
+    let small = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
+    let mut out = Vec::new();
+    if let Some(size) = &metadata.reqd_workgroup_size {
+        out.push(("reqntid".to_owned(), size.iter().copied().map(small).collect()));
+    }
+    out.push(("maxntid".to_owned(), vec![small(metadata.max_flat_workgroup_size)]));
+    out
+}
