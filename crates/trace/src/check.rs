@@ -147,6 +147,8 @@ kinds! {
         StillRead "still-read" Error "a write to memory that an asynchronous copy or product may still read";
         /// Used before it was there.
         Accumulator "accumulator" Error "a use of an accumulator that a product may still write";
+        /// Used before the load that writes it was waited for.
+        RegisterTooEarly "register-too-early" Error "a use of a register that a load may still write";
         /// Nobody waited for it.
         LeftUnderWay "left-under-way" Error "a copy that is under way when the CTA ends whose shared memory it uses";
         /// Two ways to memory without a fence.

@@ -35,6 +35,7 @@ mod remedies;
 mod shadow;
 mod undefined;
 mod volatile;
+mod waits;
 
 use std::str::FromStr;
 use std::sync::Mutex;
@@ -61,6 +62,7 @@ use init::InitCheck;
 use notes::PerformanceNotes;
 use polling::Polling;
 use race::RaceCheck;
+use waits::WaitCheck;
 
 /// The set of checks that a launch runs with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -113,6 +115,7 @@ pub struct Checker {
     barriers: Option<BarrierCheck>,
     polling: Option<Polling>,
     async_work: Option<AsyncCheck>,
+    waits: Option<WaitCheck>,
     notes: Option<PerformanceNotes>,
     race: Option<RaceCheck>,
     flow: Option<FlowRecorder>,
@@ -147,6 +150,7 @@ impl Checker {
                 barriers: checks.has(Check::Sync).then(BarrierCheck::default),
                 polling: checks.has(Check::Sync).then(|| Polling::new(launch)),
                 async_work: checks.has(Check::Async).then(|| AsyncCheck::new(launch)),
+                waits: checks.has(Check::Async).then(WaitCheck::default),
                 notes: checks.has(Check::Notes).then(PerformanceNotes::default),
                 race: checks.has(Check::Race).then(|| RaceCheck::new(launch, room)),
                 flow: dataflow.map(|limit| FlowRecorder::new(launch, limit)),
@@ -165,6 +169,7 @@ impl Checker {
             barriers: None,
             polling: Some(Polling::new(launch)),
             async_work: None,
+            waits: None,
             notes: None,
             race: None,
             flow: None,
@@ -200,8 +205,17 @@ impl Checker {
         if let Some(async_work) = &mut self.async_work {
             async_work.end(launch, &mut self.log, cta.index);
         }
+        if let Some(waits) = &mut self.waits {
+            waits.end(cta.index);
+        }
         if let Some(race) = &mut self.race {
             race.end(launch, cta);
+        }
+    }
+    /// A wave of AMD's is about to run a step.
+    pub fn before_wave(&mut self, launch: &Launch<'_>, cta: u64, warp: u32, lanes: u32, step: u32) {
+        if let (Some(waits), Some(timing)) = (&mut self.waits, launch.code.timing.get(&step)) {
+            waits.step(launch, &mut self.log, timing, WarpStep { cta, warp, lanes, step });
         }
     }
     /// The barrier of the cluster is complete, and the lanes of this CTA that wait at it are about to

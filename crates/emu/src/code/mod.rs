@@ -14,6 +14,7 @@ mod memory;
 mod program;
 mod sync;
 mod tensor_memory;
+mod timing;
 mod wave;
 pub mod window;
 
@@ -32,4 +33,5 @@ pub use tensor_memory::{
     ProductKind, TensorA, TensorAddress, TensorCopyShape, TensorFragment, TensorOp, TensorProduct,
     TensorShape, TensorWarpOp, element_type,
 };
+pub use timing::{Counter, Timing};
 pub use wave::{Wave, WaveBranch, WaveCondition, WaveFn};

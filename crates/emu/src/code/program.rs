@@ -12,6 +12,7 @@ use super::matrix::{MatrixOp, Wgmma};
 use super::memory::{Atomic, MemAccess, Plane};
 use super::sync::{BarrierOp, MbarrierOp, WarpOp};
 use super::tensor_memory::{TensorOp, TensorWarpOp};
+use super::timing::Timing;
 use super::wave::{WaveBranch, WaveFn};
 use crate::calibration::Calibration;
 
@@ -264,6 +265,8 @@ pub struct Code {
     pub wave_branches: Vec<WaveBranch>,
     /// By address of machine code: the step.
     pub addresses: FxHashMap<u64, u32>,
+    /// By step: what its instruction leaves under way and waits for, in code of AMD's.
+    pub timing: FxHashMap<u32, Timing>,
     /// Predicate plane of EXEC, in code of AMD's.
     pub exec: Option<u16>,
     /// Table of calls.

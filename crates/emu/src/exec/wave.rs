@@ -66,6 +66,9 @@ pub fn run(
         }
         left -= 1;
         cta.clock += u64::from(step.cost);
+        if let (true, Some(c), [lower, ..]) = (checked, check.as_mut(), &*halves) {
+            c.before_wave(launch, cta.index, lower.index, lower.alive & !lower.away, pc);
+        }
         match step.op {
             Op::Alu(run, ref args) => {
                 for half in &mut *halves {

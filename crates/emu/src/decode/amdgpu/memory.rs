@@ -219,7 +219,7 @@ fn result(d: &Decoder<'_, '_>) -> Option<Vec<Reg>> {
 }
 
 /// The 32-bit registers of an operand.
-fn registers(value: Value) -> Vec<Reg> {
+pub(super) fn registers(value: Value) -> Vec<Reg> {
     match value {
         Value::Registers { bank, first, count } => {
             (0..count).filter_map(|n| Some(bank.reg(first.checked_add(n)?))).collect()

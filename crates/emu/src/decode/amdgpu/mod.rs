@@ -13,11 +13,12 @@ mod decoder;
 mod launch_state;
 mod masks;
 mod memory;
+mod timing;
 
 use std::collections::BTreeSet;
 
 use prlx_isa::amdgpu::inst::Reg;
-use prlx_isa::amdgpu::{Native, Register, RegisterMap};
+use prlx_isa::amdgpu::{Family, Native, Register, RegisterMap};
 use prlx_isa::view::{BlockId, Class, FuncId, FunctionKind, Inst, InstId, Operand};
 use prlx_lanes::{Args, Simd};
 use rustc_hash::FxHashMap;
@@ -70,6 +71,7 @@ pub fn attempt<'a>(
             simd: r.simd,
             lanes: module.warp_lanes,
             base: state.base,
+            family: state.descriptor.target().family(),
             joins: joins(&r.module.functions[f.index()]),
             block_at: None,
             begins: f == root,
@@ -123,6 +125,7 @@ struct AmdDecoder<'p> {
     simd: Simd,
     lanes: u32,
     base: u64,
+    family: Family,
     joins: BTreeSet<BlockId>,
     /// The first step of a block whose first instruction comes next.
     block_at: Option<u32>,
@@ -165,6 +168,9 @@ impl InstDecoder for AmdDecoder<'_> {
             return Ok(());
         };
         b.begin(id, view.guard);
+        if let Some(timing) = timing::timing(&native.inst, self.family) {
+            b.code.timing.insert(b.code.steps.len() as u32, timing);
+        }
         let (planes, simd, lanes, base) = (self.planes, self.simd, self.lanes, self.base);
         let mut d = Decoder { b, planes, simd, lanes, base, inst: native.inst };
         if std::mem::take(&mut self.begins) {

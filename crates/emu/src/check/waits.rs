@@ -1,0 +1,96 @@
+//! Registers of AMD's code that are used before the work that writes them was waited for.
+//!
+//! Loads write their registers when they complete, which an instruction waits for by counters. The device
+//! completes every load at once, so this check keeps the work that hardware might still have under way.
+//!
+//! # Invariants
+//! - Work is complete here only if every device of the target has completed it.
+//! - One wave's instructions concern only itself.
+
+use prlx_isa::amdgpu::inst::Reg;
+use prlx_trace::check::Kind;
+use rustc_hash::FxHashMap;
+
+use super::findings::{self, FindingLog, WarpStep};
+use crate::code::{Counter, Timing};
+use crate::exec::launch::Launch;
+
+/// The most work of a wave that is kept: the counters hold at most 63.
+const KEPT: usize = 256;
+
+/// Work under way.
+#[derive(Clone, Debug)]
+struct Work {
+    counters: Vec<Counter>,
+    late: Vec<Reg>,
+    in_order: bool,
+    by: WarpStep,
+}
+
+/// The check of a launch.
+#[derive(Debug, Default)]
+pub struct WaitCheck {
+    waves: FxHashMap<(u64, u32), Vec<Work>>,
+}
+
+impl WaitCheck {
+    /// A wave is about to run an instruction.
+    pub fn step(&mut self, launch: &Launch<'_>, log: &mut FindingLog, timing: &Timing, here: WarpStep) {
+        let work = self.waves.entry((here.cta, here.warp)).or_default();
+        for (reg, reads) in
+            timing.reads.iter().map(|r| (r, true)).chain(timing.writes.iter().map(|r| (r, false)))
+        {
+            let Some(early) = work.iter().position(|w| w.late.contains(reg)) else { continue };
+            // Loads that complete in order also write in order.
+            let ordered = timing.in_order
+                && work[early].in_order
+                && timing.late.contains(reg)
+                && timing.issues.iter().any(|c| work[early].counters.contains(c));
+            if ordered {
+                continue;
+            }
+            report(launch, log, here, &work[early], *reg, reads);
+            // Once is enough.
+            work.remove(early);
+        }
+        for &(counter, left) in &timing.waits {
+            let mut counts: Vec<usize> =
+                (0..work.len()).filter(|i| work[*i].counters.contains(&counter)).collect();
+            let ordered = counts.iter().all(|i| work[*i].in_order);
+            let complete = counts.len().saturating_sub(left as usize);
+            counts.truncate(if left == 0 || ordered { complete } else { 0 });
+            for i in counts.into_iter().rev() {
+                work.remove(i);
+            }
+        }
+        if !timing.issues.is_empty() {
+            if work.len() >= KEPT {
+                work.remove(0);
+            }
+            let (counters, late) = (timing.issues.clone(), timing.late.clone());
+            work.push(Work { counters, late, in_order: timing.in_order, by: here });
+        }
+    }
+    /// A CTA has ended.
+    pub fn end(&mut self, cta: u64) {
+        self.waves.retain(|(of, _), _| *of != cta);
+    }
+}
+
+fn report(launch: &Launch<'_>, log: &mut FindingLog, here: WarpStep, work: &Work, reg: Reg, reads: bool) {
+    log.add(launch, Kind::RegisterTooEarly, here, Some(work.by.step), 0, || {
+        let lanes = launch.module.warp_lanes;
+        let name = prlx_isa::amdgpu::Register::Word(reg).name(lanes);
+        let verb = if reads { "reads" } else { "writes" };
+        let sides = vec![
+            findings::side(launch, "this instruction", here),
+            findings::side(launch, "the load that was not waited for", work.by),
+        ];
+        let what = format!("{verb} register `{name}`, which a load may still write");
+        let mut finding = findings::finding(Kind::RegisterTooEarly, what, sides);
+        let split = launch.module.target.starts_with("gfx12");
+        let wait = work.counters.first().map_or("s_waitcnt", |c| c.wait(split));
+        finding.help = Some(format!("wait for it with `{wait}`"));
+        finding
+    });
+}
