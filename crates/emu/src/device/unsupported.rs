@@ -68,7 +68,7 @@ fn refusals(request: &Request<'_>, root: FuncId, main: &Function) -> Vec<Refusal
         function: root,
         inst: None,
         text: main.name.clone(),
-        place: fault::line(source, main.span),
+        place: fault::line(module, source, main.span),
         why: why.into(),
     };
     let mut out = Vec::new();

@@ -1,6 +1,7 @@
 //! Faults of a kernel, and the text that locates them: instruction, source line, kernel, CTA and thread.
 
 use prlx_driver::{Error, ErrorKind};
+use prlx_isa::amdgpu::Target;
 use prlx_isa::view::{FuncId, Inst, InstId, Loc, LocId, Module, Span};
 use prlx_trace::Dim3;
 use prlx_trace::names::is_library_file;
@@ -55,7 +56,7 @@ pub fn spot(module: &Module, source: &str, func: FuncId, inst: InstId) -> Option
                 _ => words(loc),
             }
         }
-        None => line(source, i.span),
+        None => line(module, source, i.span),
     };
     Some((text(source, i), at))
 }
@@ -66,10 +67,11 @@ pub fn text(source: &str, inst: &Inst) -> String {
     if text.is_empty() { inst.semantics.opcode.clone() } else { text }
 }
 
-/// The line of a span in the PTX, for messages.
-pub fn line(source: &str, span: Span) -> String {
+/// The line of a span in the text of a module, for messages.
+pub fn line(module: &Module, source: &str, span: Span) -> String {
     let line = source.get(..span.start as usize).map_or(0, |s| s.matches('\n').count() + 1);
-    format!("line {line} of the PTX")
+    let text = if Target::parse(&module.target).is_some() { "disassembly" } else { "PTX" };
+    format!("line {line} of the {text}")
 }
 
 /// The position of a thread in the grid, for messages.
