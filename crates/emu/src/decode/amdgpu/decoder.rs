@@ -13,6 +13,7 @@ use prlx_isa::amdgpu::inst::{Inst, Reg};
 use prlx_lanes::{Args, LANES, LaneFn, Planes, Simd, V32, V64};
 use rustc_hash::FxHashMap;
 
+use super::alu::FloatMode;
 use crate::code::{NO_GUARD, Op, Wave, WaveFn};
 use crate::decode::binder::{Binder, PlaneKind};
 
@@ -28,6 +29,8 @@ pub struct Decoder<'b, 'a> {
     pub lanes: u32,
     /// The address at which the code object is loaded.
     pub base: u64,
+    /// How floating-point operations round and treat denormals and NaNs.
+    pub mode: FloatMode,
     /// The instruction that is decoded.
     pub inst: Inst,
 }
@@ -100,6 +103,10 @@ impl Decoder<'_, '_> {
         if let Some(mask) = self.mask(low) {
             self.alu_all(both, Args { dst: [mask, 0, 0, 0], src: [from, from, 0, 0], imm: 0 });
         }
+        self.set_words(low, from);
+    }
+    /// Writes the words that the code has beside a mask.
+    pub fn set_words(&mut self, low: Reg, from: u16) {
         let words = self.mask_words(low);
         if words.iter().any(|r| self.planes.contains_key(&Register::Word(*r))) {
             let mut dst = [0; 4];
@@ -170,7 +177,7 @@ fn pair(p: &mut Planes, a: &Args, m: u32) {
 }
 
 /// Two words of 64 bits.
-fn split(p: &mut Planes, a: &Args, m: u32) {
+pub fn split(p: &mut Planes, a: &Args, m: u32) {
     let v = p.get64(a.src[0]);
     p.put32(a.dst[0], m, V32(v.0.map(|x| x as u32)));
     p.put32(a.dst[1], m, V32(v.0.map(|x| (x >> 32) as u32)));

@@ -1,12 +1,13 @@
 //! What AMD's code finds in its registers when it begins (LLVM, User Guide for AMDGPU Backend, "Initial Kernel
 //! Execution State").
 
-use prlx_isa::amdgpu::Register;
+use prlx_isa::amdgpu::{Family, Register};
 use prlx_isa::amdgpu::inst::Reg;
 use prlx_isa::amdgpu::object::{Descriptor, Field, Initial, WorkgroupIds};
 use prlx_trace::kernel::Special;
 use rustc_hash::FxHashMap;
 
+use super::alu::FloatMode;
 use crate::code::{SpecialRegister, window};
 use crate::decode::binder::Binder;
 
@@ -38,6 +39,19 @@ impl LaunchState {
     /// Bytes of scratch memory that a lane asks for.
     pub fn scratch_bytes(&self) -> u32 {
         self.descriptor.get(Field::PrivateSegment).unwrap_or(0)
+    }
+    /// The floating-point mode in which the kernel begins.
+    pub fn float_mode(&self) -> FloatMode {
+        let field = |field| self.descriptor.get(field).unwrap_or(0) as u8;
+        let gfx12 = self.descriptor.target().family() == Family::Gfx12;
+        FloatMode {
+            round32: field(Field::Round32),
+            round16_64: field(Field::Round16And64),
+            denorm32: field(Field::Denorm32),
+            denorm16_64: field(Field::Denorm16And64),
+            ieee: !gfx12 && field(Field::IeeeMode) == 1,
+            dx10_clamp: gfx12 || field(Field::Dx10Clamp) == 1,
+        }
     }
     /// Sets the initial value of the registers that have one.
     pub fn set_registers(&self, b: &mut Binder<'_>, planes: &FxHashMap<Register, u16>) {

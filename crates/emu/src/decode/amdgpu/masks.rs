@@ -94,6 +94,11 @@ pub fn mask(d: &mut Decoder<'_, '_>) -> Result<bool, EmuError> {
         return Ok(false);
     }
     let missing = || unsupported("an operand of it is no mask of lanes");
+    let is_mask = |field| of(field).is_none_or(|v| matches!(v, Value::Integer(_) | Value::Literal(_)) || low(v).is_some());
+    if !changes_exec && !(is_mask(Field::Ssrc0) && is_mask(Field::Ssrc1)) {
+        // As numbers; the mask follows the words.
+        return Ok(false);
+    }
     let first = source(d, of(Field::Ssrc0).ok_or_else(missing)?)?;
     let second = match op.form {
         Form::SaveExec | Form::WriteExec => d.exec(),

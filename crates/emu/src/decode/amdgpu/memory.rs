@@ -184,9 +184,12 @@ fn access(d: &mut Decoder<'_, '_>) -> Result<(), EmuError> {
                 d.b.guard = inside;
             }
             let count = usize::from(access.count);
-            for (at, place) in places.iter().enumerate() {
+            let results = planes(d, &regs);
+            let base = kept_base(d, base, &results);
+            for (at, (space, _, offset)) in places.iter().copied().enumerate() {
+                let place = (space, base, offset);
                 let some = regs.get(at * count..(at + 1) * count).unwrap_or_default();
-                load(d, &access, *place, some, at + 1 == places.len());
+                load(d, &access, place, some, at + 1 == places.len());
             }
             if scalar {
                 d.wrote(&regs);
@@ -369,11 +372,7 @@ fn load(d: &mut Decoder<'_, '_>, access: &Access, (space, base, offset): Place, 
         (true, Some(_)) => vec![d.b.temp(PlaneKind::W32)],
         _ => wanted.clone(),
     };
-    let planes = into.iter().map(|p| Plane::W32(*p)).collect();
-    let strong = is_strong(d);
-    d.b.code.mems.push(MemAccess { space, base, offset, size: access.size, strong, planes });
-    let op = Op::Ld(d.b.code.mems.len() as u32 - 1);
-    if last { d.b.emit_main(op) } else { d.b.emit(op) }
+    words(d, access, (space, base, offset), &into, last, Op::Ld);
     if let (true, Some(from), Some(to)) = (partial, into.first(), wanted.first()) {
         let bits = u64::from(access.size) * 8;
         if access.signed {
@@ -395,11 +394,38 @@ fn store(d: &mut Decoder<'_, '_>, access: &Access, (space, base, offset): Place,
         d.alu(shifted, Args { dst: [to, 0, 0, 0], src: [*first, 0, 0, 0], imm: 16 });
         *first = to;
     }
-    let planes = from.iter().map(|p| Plane::W32(*p)).collect();
+    words(d, access, (space, base, offset), &from, last, Op::St);
+}
+
+/// Appends the accesses of single elements. The last one is the instruction, if `last`.
+fn words(
+    d: &mut Decoder<'_, '_>,
+    access: &Access,
+    (space, base, offset): Place,
+    planes: &[u16],
+    last: bool,
+    op: fn(u32) -> Op,
+) {
     let strong = is_strong(d);
-    d.b.code.mems.push(MemAccess { space, base, offset, size: access.size, strong, planes });
-    let op = Op::St(d.b.code.mems.len() as u32 - 1);
-    if last { d.b.emit_main(op) } else { d.b.emit(op) }
+    for (at, plane) in planes.iter().enumerate() {
+        let offset = offset + at as i64 * i64::from(access.size);
+        let planes = vec![Plane::W32(*plane)];
+        d.b.code.mems.push(MemAccess { space, base, offset, size: access.size, strong, planes });
+        let op = op(d.b.code.mems.len() as u32 - 1);
+        if last && at + 1 == usize::from(access.count) { d.b.emit_main(op) } else { d.b.emit(op) }
+    }
+}
+
+/// The register of an address; a copy if a load of several words writes that register.
+fn kept_base(d: &mut Decoder<'_, '_>, base: AddrBase, into: &[u16]) -> AddrBase {
+    match base {
+        AddrBase::W32(plane) if into.contains(&plane) && into.len() > 1 => {
+            let to = d.b.temp(PlaneKind::W32);
+            d.alu(copy_word, Args { dst: [to, 0, 0, 0], src: [plane, 0, 0, 0], imm: 0 });
+            AddrBase::W32(to)
+        }
+        base => base,
+    }
 }
 
 fn atomic(d: &mut Decoder<'_, '_>, rmw: Rmw, size: u8, (space, base, offset): Place) -> Result<(), EmuError> {

@@ -8,6 +8,7 @@
 //! Waits for counters do nothing, as every instruction completes before the next one begins. A register that is
 //! read too early is not noticed.
 
+mod alu;
 mod control;
 mod decoder;
 mod launch_state;
@@ -29,6 +30,7 @@ use super::call_graph::reachable;
 use super::kernel::{InstDecoder, Request, UnsupportedInst, function};
 use crate::code::{FunctionEntry, Op, Wave};
 use crate::error::{EmuError, unsupported};
+use alu::FloatMode;
 use decoder::Decoder;
 
 /// Decodes a kernel and all that it can reach, as [`super::kernel::attempt`] does.
@@ -71,6 +73,7 @@ pub fn attempt<'a>(
             simd: r.simd,
             lanes: module.warp_lanes,
             base: state.base,
+            mode: state.float_mode(),
             family: state.descriptor.target().family(),
             joins: joins(&r.module.functions[f.index()]),
             block_at: None,
@@ -126,6 +129,8 @@ struct AmdDecoder<'p> {
     lanes: u32,
     base: u64,
     family: Family,
+    /// The floating-point mode at this place of the text.
+    mode: FloatMode,
     joins: BTreeSet<BlockId>,
     /// The first step of a block whose first instruction comes next.
     block_at: Option<u32>,
@@ -172,7 +177,8 @@ impl InstDecoder for AmdDecoder<'_> {
             b.code.timing.insert(b.code.steps.len() as u32, timing);
         }
         let (planes, simd, lanes, base) = (self.planes, self.simd, self.lanes, self.base);
-        let mut d = Decoder { b, planes, simd, lanes, base, inst: native.inst };
+        let mode = self.mode;
+        let mut d = Decoder { b, planes, simd, lanes, base, mode, inst: native.inst };
         if std::mem::take(&mut self.begins) {
             d.set_mask(Reg::ExecLo, d.exec());
         }
@@ -188,7 +194,13 @@ impl InstDecoder for AmdDecoder<'_> {
         if d.inst.is_opaque() {
             return Err(unsupported("it is not an instruction that PRLX knows"));
         }
-        Err(unsupported("it is not implemented"))
+        if d.inst.name() == "v_readfirstlane_b32" {
+            // It runs whatever EXEC says, and reads the first lane of it.
+            d.b.guard = d.exec();
+        }
+        let done = alu::data(&mut d);
+        self.mode = d.mode;
+        done
     }
 }
 
