@@ -1,18 +1,19 @@
 //! Registers of AMD's machine code as planes, and the steps that move between their forms.
 //!
-//! A scalar register is a 32-bit plane with one value in all lanes. A pair of scalar registers that is used as
-//! a mask of lanes has a predicate plane as well, or only that ([`Register`]). Operations of 64 bits work on
-//! 64-bit planes: [`Decoder::pair`] and [`Decoder::split`] convert.
+//! A scalar register is a 32-bit plane with one value in all lanes. A pair of scalar registers that is
+//! used as a mask of lanes has a predicate plane as well, or only that ([`Register`]). Operations of 64
+//! bits work on 64-bit planes: [`Decoder::pair`] and [`Decoder::split`] convert.
 //!
 //! # Invariants
 //! - Scalar steps have no guard. They write all lanes, also those that EXEC leaves out.
 //! - After each instruction, the words and the mask of a pair agree where the function has both.
 
-use prlx_isa::amdgpu::inst::{Inst, Reg};
 use prlx_isa::amdgpu::Register;
+use prlx_isa::amdgpu::inst::{Inst, Reg};
 use prlx_lanes::{Args, LANES, LaneFn, Planes, Simd, V32, V64};
 use rustc_hash::FxHashMap;
 
+use super::float_mode::FloatMode;
 use crate::code::{NO_GUARD, Op, Wave, WaveFn};
 use crate::decode::binder::{Binder, PlaneKind};
 
@@ -26,6 +27,8 @@ pub struct Decoder<'b, 'a> {
     pub simd: Simd,
     /// Lanes of a wave: 32 or 64.
     pub lanes: u32,
+    /// How floating-point operations round and treat denormals and NaNs.
+    pub mode: FloatMode,
     /// The instruction that is decoded.
     pub inst: Inst,
 }
@@ -57,6 +60,7 @@ impl Decoder<'_, '_> {
     }
     /// Appends a step that runs once for the wave. It gets the lanes of EXEC if the instruction is a vector
     /// instruction, else all.
+    #[allow(dead_code, reason = "control flow and memory use it")]
     pub fn wave(&mut self, run: WaveFn, args: Args) {
         self.b.emit(Op::Wave(run, args));
     }
@@ -82,8 +86,8 @@ impl Decoder<'_, '_> {
         }
         all
     }
-    /// Writes a mask with the result of a vector instruction: the lanes of a predicate plane that are in EXEC.
-    /// The plane may have anything in other lanes.
+    /// Writes a mask with the result of a vector instruction: the lanes of a predicate plane that are in
+    /// EXEC. The plane may have anything in other lanes.
     pub fn set_lane_mask(&mut self, low: Reg, from: u16) {
         let (value, exec) = (self.b.temp(PlaneKind::Pred), self.exec());
         self.alu_all(both, Args { dst: [value, 0, 0, 0], src: [from, exec, 0, 0], imm: 0 });
@@ -94,6 +98,10 @@ impl Decoder<'_, '_> {
         if let Some(mask) = self.mask(low) {
             self.alu_all(both, Args { dst: [mask, 0, 0, 0], src: [from, from, 0, 0], imm: 0 });
         }
+        self.set_words(low, from);
+    }
+    /// Writes the words that the code has beside a mask.
+    pub fn set_words(&mut self, low: Reg, from: u16) {
         let words = self.mask_words(low);
         if words.iter().any(|r| self.planes.contains_key(&Register::Word(*r))) {
             let mut dst = [0; 4];
@@ -154,7 +162,7 @@ fn pair(p: &mut Planes, a: &Args, m: u32) {
 }
 
 /// Two words of 64 bits.
-fn split(p: &mut Planes, a: &Args, m: u32) {
+pub fn split(p: &mut Planes, a: &Args, m: u32) {
     let v = p.get64(a.src[0]);
     p.put32(a.dst[0], m, V32(v.0.map(|x| x as u32)));
     p.put32(a.dst[1], m, V32(v.0.map(|x| (x >> 32) as u32)));

@@ -24,6 +24,11 @@ impl PartialEq for Inst {
 }
 
 impl Inst {
+    /// The target whose code it is.
+    pub fn target(&self) -> Target {
+        self.target
+    }
+
     /// The words of the instruction: what [`Inst::decode`] read.
     pub fn words(&self) -> &[u32] {
         self.words.get(..usize::from(self.length)).unwrap_or_default()
