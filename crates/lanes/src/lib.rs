@@ -19,6 +19,7 @@
 
 #![allow(clippy::needless_range_loop, reason = "loops that index several arrays by lane become vector code")]
 
+pub mod amd;
 pub mod approx;
 pub mod bits;
 pub mod compare;

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 
 use super::results::ResultPlane;
 use crate::check::findings::{place, variable};
-use crate::code::Plane;
+use crate::code::{Op, Plane};
 use crate::decode::{PlaneKind, kind};
 use crate::exec::launch::Launch;
 
@@ -20,6 +20,8 @@ pub(super) struct Table {
     pub registers: Vec<Register>,
     /// By step: its instruction; `u32::MAX` for a step around an instruction.
     pub steps: Vec<u32>,
+    /// By step: whether it is a further access of the instruction that the step before accesses memory for.
+    pub continues: Vec<bool>,
     /// By instruction: the planes of its results.
     pub results: Vec<Vec<ResultPlane>>,
 }
@@ -36,10 +38,17 @@ pub(super) fn table(launch: &Launch<'_>) -> Table {
         out.registers.extend(f.regs.iter().map(|r| Register { name: r.name.clone(), ty: scalar(r.ty) }));
     }
     let mut seen: FxHashMap<(FuncId, InstId), u32> = FxHashMap::default();
+    // The instruction of the step before, if that step was an access.
+    let mut accessed = None;
     for (step, (s, &origin)) in launch.code.steps.iter().zip(&launch.code.origin).enumerate() {
         let (func, inst) = origin;
+        // An instruction of AMD's that accesses several words has a step for each.
+        let accesses = launch.code.exec.is_some() && matches!(s.op, Op::Ld(_) | Op::St(_));
+        let continues = accesses && accessed == Some(origin);
+        accessed = accesses.then_some(origin);
+        out.continues.push(continues);
         let function = launch.module.functions.get(func.index());
-        let found = function.and_then(|f| f.insts.get(inst.index())).filter(|_| s.cost > 0);
+        let found = function.and_then(|f| f.insts.get(inst.index())).filter(|_| s.cost > 0 || accesses);
         let Some(i) = found else {
             out.steps.push(u32::MAX);
             continue;

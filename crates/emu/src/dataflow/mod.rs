@@ -52,6 +52,8 @@ struct Place {
     half: usize,
     /// The lane of the warp that is the first here.
     first: usize,
+    /// Whether the step continues the access of the step before.
+    continues: bool,
 }
 
 /// Records the data flow of a launch.
@@ -60,6 +62,8 @@ pub struct FlowRecorder {
     flow: DataFlow,
     /// By step: its instruction; `u32::MAX` for a step around an instruction.
     steps: Vec<u32>,
+    /// By step: whether it belongs to the visit of the step before.
+    continues: Vec<bool>,
     /// By instruction: the planes of its results.
     results: Vec<Vec<ResultPlane>>,
     /// By warp, or by half of a warp.
@@ -102,6 +106,7 @@ impl FlowRecorder {
         FlowRecorder {
             flow,
             steps: table.steps,
+            continues: table.continues,
             results: table.results,
             pending: Vec::new(),
             halves: launch.halves() as usize,
@@ -127,27 +132,35 @@ impl FlowRecorder {
         if !self.flow.complete || instruction == u32::MAX {
             return;
         }
-        let at = self.place(cta, warp);
+        let mut at = self.place(cta, warp);
         if at.warp >= self.flow.warps.len() {
             self.flow.warps.resize_with(at.warp + 1, WarpFlow::default);
             self.pending.resize_with((at.warp + 1) * self.halves, Pending::default);
         }
-        self.settle(warp, at);
-        let flow = &mut self.flow.warps[at.warp];
-        let (visit, Ok(values)) = (flow.visits.len() as u32, u32::try_from(flow.values.len())) else {
-            return;
+        let continued = self.pending[at.half].last.filter(|_| self.continues.get(step as usize) == Some(&true));
+        at.continues = continued.is_some();
+        let visit = match continued {
+            Some(visit) => visit,
+            None => {
+                self.settle(warp, at);
+                let flow = &mut self.flow.warps[at.warp];
+                let (visit, Ok(values)) = (flow.visits.len() as u32, u32::try_from(flow.values.len())) else {
+                    return;
+                };
+                flow.visits.push(Visit {
+                    order: self.order,
+                    instruction,
+                    group: u64::from(group) << at.first,
+                    lanes: u64::from(lanes) << at.first,
+                    values,
+                    uniform: 0,
+                });
+                self.order += 1;
+                self.bytes += size_of::<Visit>() as u64;
+                self.pending[at.half].last = Some(visit);
+                visit
+            }
         };
-        flow.visits.push(Visit {
-            order: self.order,
-            instruction,
-            group: u64::from(group) << at.first,
-            lanes: u64::from(lanes) << at.first,
-            values,
-            uniform: 0,
-        });
-        self.order += 1;
-        self.bytes += size_of::<Visit>() as u64;
-        self.pending[at.half].last = Some(visit);
         if lanes != 0 {
             let op = &launch.code.steps[step as usize].op;
             let list = match *op {
@@ -178,7 +191,7 @@ impl FlowRecorder {
     fn place(&self, cta: &CtaState, warp: &Warp) -> Place {
         let (index, halves) = (warp.index as usize, self.halves);
         let ctas = cta.index as usize * self.flow.warps_per_cta as usize;
-        Place { warp: ctas + index / halves, half: ctas * halves + index, first: index % halves * LANES }
+        Place { warp: ctas + index / halves, half: ctas * halves + index, first: index % halves * LANES, continues: false }
     }
     /// Reads the results of a warp's last visit.
     fn settle(&mut self, warp: &Warp, at: Place) {
@@ -260,8 +273,24 @@ impl FlowRecorder {
             };
             let flow = &mut self.flow.warps[at.warp];
             let Ok(addresses) = u32::try_from(flow.addresses.len()) else { return };
-            each(lanes, |l| flow.addresses.push(accesses::within(t.space, t.addr.0[l])));
             let lanes_of_warp = u64::from(lanes) << at.first;
+            // The next word of the same access.
+            if let Some(last) = flow.accesses.last_mut().filter(|a| {
+                at.continues && (a.visit, a.kind, a.space, a.lanes, a.owner) == (visit, kind, space, lanes_of_warp, owner)
+            }) {
+                let before = flow.addresses.get(last.addresses as usize..).unwrap_or_default();
+                let mut follows = before.len() == lanes.count_ones() as usize;
+                let mut at_lane = before.iter();
+                each(lanes, |l| {
+                    let begin = at_lane.next().map(|at| at.wrapping_add(last.bytes.into()));
+                    follows &= begin == Some(accesses::within(t.space, t.addr.0[l]));
+                });
+                if follows {
+                    last.bytes += bytes;
+                    continue;
+                }
+            }
+            each(lanes, |l| flow.addresses.push(accesses::within(t.space, t.addr.0[l])));
             flow.accesses.push(Access { visit, kind, space, lanes: lanes_of_warp, bytes, owner, addresses });
             self.bytes += size_of::<Access>() as u64 + 8 * u64::from(lanes.count_ones());
         }

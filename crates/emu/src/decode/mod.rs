@@ -1,7 +1,7 @@
 //! Decoding: a kernel and all that it can reach become [`Code`](crate::code::Code).
 
 mod address;
-mod amdgpu;
+pub mod amdgpu;
 mod binder;
 mod call_graph;
 pub mod contract;

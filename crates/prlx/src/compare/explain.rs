@@ -197,7 +197,7 @@ fn again(job: &Job, origin: Origin, device: &DeviceOptions) -> Result<Side> {
     let options = DeviceOptions {
         device: DeviceChoice::Cpu,
         // The checks know warps of 32 lanes only; the data flow knows both sizes.
-        check: (device.warp_size == WarpSize::W32)
+        check: (job.warp_size(device.warp_size) == WarpSize::W32)
             .then(|| checks.into_iter().fold(Checks::NONE, Checks::with)),
         dataflow: Some(DATAFLOW_BYTES),
         timeout: None,

@@ -1,8 +1,8 @@
 //! Registers of AMD's machine code as planes, and the steps that move between their forms.
 //!
-//! A scalar register is a 32-bit plane with one value in all lanes. A pair of scalar registers that is used as
-//! a mask of lanes has a predicate plane as well, or only that ([`Register`]). Operations of 64 bits work on
-//! 64-bit planes: [`Decoder::pair`] and [`Decoder::split`] convert.
+//! A scalar register is a 32-bit plane with one value in all lanes. A pair of scalar registers that is
+//! used as a mask of lanes has a predicate plane as well, or only that ([`Register`]). Operations of 64
+//! bits work on 64-bit planes: [`Decoder::pair`] and [`Decoder::split`] convert.
 //!
 //! # Invariants
 //! - Scalar steps have no guard. They write all lanes, also those that EXEC leaves out.
@@ -13,7 +13,7 @@ use prlx_isa::amdgpu::inst::{Inst, Reg};
 use prlx_lanes::{Args, LANES, LaneFn, Planes, Simd, V32, V64};
 use rustc_hash::FxHashMap;
 
-use super::alu::FloatMode;
+use super::float_mode::FloatMode;
 use crate::code::{NO_GUARD, Op, Wave, WaveFn};
 use crate::decode::binder::{Binder, PlaneKind};
 
@@ -60,12 +60,8 @@ impl Decoder<'_, '_> {
     pub fn alu_all(&mut self, run: LaneFn, args: Args) {
         self.b.push(Op::Alu(run, args), NO_GUARD, 0);
     }
-    /// Appends a step that runs once for the wave. It gets the lanes of EXEC if the instruction is a vector
-    /// instruction, else all.
-    pub fn wave(&mut self, run: WaveFn, args: Args) {
-        self.b.emit(Op::Wave(run, args));
-    }
-    /// Appends the step that is the instruction, as [`Decoder::wave`] does.
+    /// Appends the step that is the instruction. It runs once for the wave, and gets the lanes of EXEC if the
+    /// instruction is a vector instruction, else all.
     pub fn wave_main(&mut self, run: WaveFn, args: Args) {
         self.b.emit_main(Op::Wave(run, args));
     }
@@ -91,8 +87,8 @@ impl Decoder<'_, '_> {
         }
         all
     }
-    /// Writes a mask with the result of a vector instruction: the lanes of a predicate plane that are in EXEC.
-    /// The plane may have anything in other lanes.
+    /// Writes a mask with the result of a vector instruction: the lanes of a predicate plane that are in
+    /// EXEC. The plane may have anything in other lanes.
     pub fn set_lane_mask(&mut self, low: Reg, from: u16) {
         let (value, exec) = (self.b.temp(PlaneKind::Pred), self.exec());
         self.alu_all(both, Args { dst: [value, 0, 0, 0], src: [from, exec, 0, 0], imm: 0 });

@@ -7,7 +7,7 @@ use prlx_isa::amdgpu::object::{Descriptor, Field, Initial, WorkgroupIds};
 use prlx_trace::kernel::Special;
 use rustc_hash::FxHashMap;
 
-use super::alu::FloatMode;
+use super::float_mode::FloatMode;
 use crate::code::{SpecialRegister, window};
 use crate::decode::binder::Binder;
 
@@ -39,6 +39,10 @@ impl LaunchState {
     /// Bytes of scratch memory that a lane asks for.
     pub fn scratch_bytes(&self) -> u32 {
         self.descriptor.get(Field::PrivateSegment).unwrap_or(0)
+    }
+    /// Whether calls may need more scratch memory than that.
+    pub fn has_dynamic_stack(&self) -> bool {
+        self.descriptor.is_set(Field::DynamicStack)
     }
     /// The floating-point mode in which the kernel begins.
     pub fn float_mode(&self) -> FloatMode {

@@ -8,9 +8,11 @@
 //! Waits for counters do nothing, as every instruction completes before the next one begins. A register that is
 //! read too early is not noticed.
 
+pub mod alone;
 mod alu;
 mod control;
 mod decoder;
+mod float_mode;
 mod launch_state;
 mod masks;
 mod memory;
@@ -24,13 +26,13 @@ use prlx_isa::view::{BlockId, Class, FuncId, FunctionKind, Inst, InstId, Operand
 use prlx_lanes::{Args, Simd};
 use rustc_hash::FxHashMap;
 
+pub use self::float_mode::FloatMode;
 pub use self::launch_state::LaunchState;
 use super::binder::{Binder, BranchFixup, PlaneCounts, PlaneKind, kind};
 use super::call_graph::reachable;
 use super::kernel::{InstDecoder, Request, UnsupportedInst, function};
 use crate::code::{FunctionEntry, Op, Wave};
 use crate::error::{EmuError, unsupported};
-use alu::FloatMode;
 use decoder::Decoder;
 
 /// Decodes a kernel and all that it can reach, as [`super::kernel::attempt`] does.
@@ -45,7 +47,9 @@ pub fn attempt<'a>(
     b.code.kernel = root;
     b.code.constants = r.constants;
     b.code.static_shared = state.lds_bytes();
-    b.code.local_bytes = state.scratch_bytes();
+    // What a kernel with recursive calls needs is not known.
+    let stack = if state.has_dynamic_stack() { r.stack } else { 0 };
+    b.code.local_bytes = state.scratch_bytes().saturating_add(stack);
     let functions = functions(r, root);
     let mut planes: FxHashMap<Register, u16> = FxHashMap::default();
     for &f in &functions {

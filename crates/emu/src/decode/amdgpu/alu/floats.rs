@@ -1,0 +1,78 @@
+//! Operations on floating-point values, by mnemonic.
+
+use prlx_lanes::Simd;
+use prlx_lanes::amd::float::*;
+use prlx_lanes::amd::functions::*;
+use prlx_lanes::amd::minmax::*;
+
+use super::super::float_mode::Precision;
+use super::choice::{Choice, floating};
+
+/// The operation of a format.
+macro_rules! by_format {
+    ($op:ty, $format:expr, $l:expr) => {
+        match $format {
+            "f16" => floating::<Float<$op, Binary16>>($l, Precision::Other, Precision::Other),
+            "f32" => floating::<Float<$op, f32>>($l, Precision::Single, Precision::Single),
+            "f64" => floating::<Float<$op, f64>>($l, Precision::Other, Precision::Other),
+            _ => return None,
+        }
+    };
+}
+macro_rules! table {
+    ($name:expr, $format:expr, $l:expr; $($($n:literal)|+ => $op:ty,)*) => {
+        Some(match $name { $($($n)|+ => by_format!($op, $format, $l),)* _ => return None })
+    };
+}
+
+/// The operation of a mnemonic, as `v_add_f32`.
+pub fn select(name: &str, l: Simd) -> Option<Choice> {
+    let (head, format) = name.rsplit_once('_')?;
+    arithmetic(head, format, l).or_else(|| extremes(head, format, l)).or_else(|| functions(head, format, l))
+}
+
+fn arithmetic(head: &str, format: &str, l: Simd) -> Option<Choice> {
+    table! { head, format, l;
+        "v_add" => Add,
+        "v_sub" => Sub,
+        "v_subrev" => SubRev,
+        "v_mul" => Mul,
+        "v_mul_legacy" | "v_mul_dx9_zero" => MulZero,
+        "v_fma" | "v_fmac" | "v_fmaak" | "v_fmamk" => Fma,
+        "v_fma_legacy" | "v_fmac_legacy" | "v_fma_dx9_zero" | "v_fmac_dx9_zero" => FmaZero,
+    }
+}
+
+fn extremes(head: &str, format: &str, l: Simd) -> Option<Choice> {
+    table! { head, format, l;
+        "v_min" => Min,
+        "v_max" => Max,
+        "v_min3" => Min3,
+        "v_max3" => Max3,
+        "v_med3" => Med3,
+        "v_minmax" => MinMax,
+        "v_maxmin" => MaxMin,
+        "v_min_num" => MinNum,
+        "v_max_num" => MaxNum,
+        "v_min3_num" => Min3Num,
+        "v_max3_num" => Max3Num,
+        "v_med3_num" => Med3Num,
+        "v_minmax_num" => MinMaxNum,
+        "v_maxmin_num" => MaxMinNum,
+        "v_minimum" => Minimum,
+        "v_maximum" => Maximum,
+        "v_minimum3" => Minimum3,
+        "v_maximum3" => Maximum3,
+        "v_minimummaximum" => MinimumMaximum,
+        "v_maximumminimum" => MaximumMinimum,
+    }
+}
+
+fn functions(head: &str, format: &str, l: Simd) -> Option<Choice> {
+    table! { head, format, l;
+        "v_trunc" => Trunc,
+        "v_ceil" => Ceil,
+        "v_floor" => Floor,
+        "v_rndne" => Rndne,
+    }
+}

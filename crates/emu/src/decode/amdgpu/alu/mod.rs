@@ -1,0 +1,236 @@
+//! Decoding of AMD's register operations.
+//!
+//! The mnemonic chooses an operation of `prlx-lanes` ([`Choice`]), whose signature says what its operands
+//! are. A typical instruction is then one step: constants and registers are planes, and floating-point
+//! operations take modifiers in the constant of the step. Selections of parts, DPP, SDWA, halves and pairs
+//! of registers are steps around it.
+//!
+//! # Invariants
+//! - All sources are read before a result is written.
+//! - Exactly one step of an instruction has a cost.
+//! - What is not implemented is refused with a sentence, never ignored.
+//!
+//! # Limitations
+//! A change of MODE is followed in the order of the text. The caller checks that no block ends in another
+//! mode than it began with.
+
+mod choice;
+mod compare;
+mod conversions;
+mod dpp;
+mod floats;
+mod integers;
+mod lanes;
+mod operand;
+mod scalars;
+
+use prlx_isa::amdgpu::inst::table::{Class, Kind, Role};
+use prlx_isa::amdgpu::inst::{Encoding, Field, Operand, Reg};
+use prlx_lanes::Args;
+use prlx_lanes::amd::{Width, float};
+
+use self::choice::{Choice, plain};
+use self::operand::{Source, Target32, registers};
+use super::decoder::Decoder;
+use crate::code::Op;
+use crate::error::{EmuError, unsupported};
+
+/// Appends the steps of an instruction that only computes on registers.
+///
+/// # Errors
+/// The device does not support the instruction.
+pub fn data(d: &mut Decoder<'_, '_>) -> Result<(), EmuError> {
+    let name = d.inst.name();
+    let operands = d.inst.operands();
+    match d.inst.encoding() {
+        Some(Encoding::Vopd) => return pair(d, name, &operands),
+        Some(Encoding::Mai | Encoding::Vop3p | Encoding::Vop3pDpp16 | Encoding::Vop3pDpp8)
+            if !name.starts_with("v_accvgpr") =>
+        {
+            return Err(unsupported("packed and matrix operations are not implemented"));
+        }
+        _ => {}
+    }
+    if matches!(name, "v_nop" | "v_clrexcp" | "v_pipeflush" | "s_version") {
+        d.b.emit_main(Op::Nop);
+        return Ok(());
+    }
+    let (results, sources) = split(&operands);
+    if compare::steps(d, name, &results, &sources)?.is_some() {
+        return Ok(());
+    }
+    if let Some((run, imm)) = lanes::select(name) {
+        return lanes::steps(d, run, imm, &results, &sources);
+    }
+    if d.inst.class() == Some(Class::Salu) {
+        return scalars::steps(d, name, &results, &sources);
+    }
+    let ready = prepare(d, name, &results, &sources)?;
+    emit(d, &ready, &results, true)
+}
+
+/// The operands that are written, and those that are only read. VCC, which no field names, is written if it
+/// comes before the sources.
+fn split(operands: &[Operand]) -> (Vec<Operand>, Vec<Operand>) {
+    let mut reads = false;
+    operands.iter().partition(|o| {
+        let is_result = o.slot.role != Role::Source || (o.slot.kind == Kind::Vcc && !reads);
+        reads |= !is_result;
+        is_result
+    })
+}
+
+/// An operation with its sources.
+struct Ready {
+    choice: Choice,
+    args: Args,
+}
+
+/// The operation of a vector instruction.
+fn choose(d: &Decoder<'_, '_>, name: &str) -> Result<Choice, EmuError> {
+    let clamp = d.inst.get(Field::Clamp) == 1;
+    let choice = integers::select(name, d.simd, clamp)
+        .or_else(|| floats::select(name, d.simd))
+        .or_else(|| conversions::select(name, d.simd));
+    let choice = choice.ok_or_else(|| unsupported("this operation is not implemented"))?;
+    if clamp && choice.floats.is_none() && !integers::clamps(name) {
+        return Err(unsupported("`clamp` is not implemented here"));
+    }
+    Ok(choice)
+}
+
+/// Chooses the operation of a vector instruction, and reads its sources.
+fn prepare(
+    d: &mut Decoder<'_, '_>,
+    name: &str,
+    results: &[Operand],
+    sources: &[Operand],
+) -> Result<Ready, EmuError> {
+    let choice = choose(d, name)?;
+    let mut args = Args { imm: choice.imm, ..Args::default() };
+    if let Some((from, to)) = choice.floats {
+        args.imm |= d.mode.constant(from, to);
+        args.imm |= modifiers(d, name)?;
+    }
+    // An operand that is also written comes after the others.
+    let both = results.iter().filter(|o| o.slot.role == Role::Both);
+    let mut all = sources.iter().chain(both);
+    for (n, width) in choice.sources.iter().enumerate() {
+        let source = match all.next() {
+            Some(o) if !(o.slot.role == Role::Both && *width == Width::Mask) => d.source(o, *width)?,
+            // Pairs read VCC without naming it.
+            _ if *width == Width::Mask => {
+                Source { plane: d.mask_source(Reg::VccLo)?, abs: false, neg: false }
+            }
+            _ => return Err(unsupported("it has too few sources")),
+        };
+        let at = args.src.get_mut(n).ok_or_else(|| unsupported("it has too many sources"))?;
+        *at = match choice.floats {
+            Some(_) => {
+                args.imm |= u64::from(source.abs) << (float::ABS + n as u32);
+                args.imm |= u64::from(source.neg) << (float::NEG + n as u32);
+                source.plane
+            }
+            None => d.with_signs(source, *width),
+        };
+    }
+    Ok(Ready { choice, args })
+}
+
+/// `clamp`, `omod`, and what depends on the target, in the constant of a floating-point operation.
+fn modifiers(d: &Decoder<'_, '_>, name: &str) -> Result<u64, EmuError> {
+    let inst = &d.inst;
+    let cdna = inst.target().family() == prlx_isa::amdgpu::Family::Gfx9;
+    let mut imm = if cdna { float::SECOND_NAN } else { 0 };
+    if inst.get(Field::Clamp) == 1 {
+        imm |= float::CLAMP;
+    }
+    if inst.target().family() == prlx_isa::amdgpu::Family::Gfx12 {
+        imm |= float::DX10;
+    }
+    let omod = inst.get(Field::Omod);
+    if omod != 0 && !name.starts_with("v_bitop3") {
+        imm |= u64::from(omod) << float::OMOD;
+    }
+    Ok(imm)
+}
+
+/// Appends an operation and the writing of its results.
+fn emit(d: &mut Decoder<'_, '_>, ready: &Ready, results: &[Operand], main: bool) -> Result<(), EmuError> {
+    let mut args = ready.args;
+    let mut targets: Vec<Target32> = Vec::new();
+    let mut written = results.iter();
+    for (n, width) in ready.choice.results.iter().enumerate() {
+        let Some(o) = written.next() else { return Err(unsupported("it has too few results")) };
+        let target = d.target(o, *width)?;
+        let at = args.dst.get_mut(n).ok_or_else(|| unsupported("it has too many results"))?;
+        *at = target.plane;
+        targets.push(target);
+    }
+    if written.next().is_some() {
+        return Err(unsupported("it has more results than its operation"));
+    }
+    let op = Op::Alu(ready.choice.run, args);
+    if main {
+        d.b.emit_main(op)
+    } else {
+        d.b.emit(op)
+    };
+    d.finish(&targets);
+    let scalar: Vec<Reg> = results
+        .iter()
+        .flat_map(|o| registers(o.value))
+        .filter(|r| !matches!(r, Reg::V(_) | Reg::A(_)))
+        .collect();
+    if ready.choice.results.iter().all(|w| *w != Width::Mask) {
+        d.wrote(&scalar);
+    }
+    Ok(())
+}
+
+/// Appends the two operations of a VOPD instruction. Both read their sources before one writes.
+fn pair(d: &mut Decoder<'_, '_>, names: &str, operands: &[Operand]) -> Result<(), EmuError> {
+    let (first, second) = names.split_once("::").ok_or_else(|| unsupported("it is no pair of operations"))?;
+    let at = operands.iter().position(|o| o.slot.field == Field::VdstY);
+    let at = at.ok_or_else(|| unsupported("its second operation has no result"))?;
+    let (x, y) = operands.split_at(at);
+    let single = |name: &str| name.replace("v_dual_", "v_");
+    let ((xr, xs), (yr, ys)) = (split(x), split(y));
+    let one = prepare(d, &single(first), &xr, &xs)?;
+    let two = prepare(d, &single(second), &yr, &ys)?;
+    let reads = ys.iter().chain(yr.iter().filter(|o| o.slot.role == Role::Both));
+    let overlaps =
+        reads.flat_map(|o| registers(o.value)).any(|r| xr.iter().any(|o| registers(o.value).contains(&r)));
+    if overlaps {
+        // The second first: the first does not read its result, or the same holds the other way round.
+        let reads = xs.iter().chain(xr.iter().filter(|o| o.slot.role == Role::Both));
+        let circle = reads
+            .flat_map(|o| registers(o.value))
+            .any(|r| yr.iter().any(|o| registers(o.value).contains(&r)));
+        if circle {
+            return circular(d, &one, &two, &xr, &yr);
+        }
+        emit(d, &two, &yr, true)?;
+        return emit(d, &one, &xr, false);
+    }
+    emit(d, &one, &xr, true)?;
+    emit(d, &two, &yr, false)
+}
+
+/// A pair in which each operation reads what the other one writes.
+fn circular(
+    d: &mut Decoder<'_, '_>,
+    one: &Ready,
+    two: &Ready,
+    xr: &[Operand],
+    yr: &[Operand],
+) -> Result<(), EmuError> {
+    let to = d.b.temp(crate::decode::binder::PlaneKind::W32);
+    let mut args = one.args;
+    args.dst[0] = to;
+    d.b.emit_main(Op::Alu(one.choice.run, args));
+    emit(d, two, yr, false)?;
+    let copy = plain::<prlx_lanes::pack::Mov<u32>>(d.simd);
+    let ready = Ready { choice: copy, args: Args { src: [to, 0, 0, 0], ..Args::default() } };
+    emit(d, &ready, xr, false)
+}

@@ -1,0 +1,309 @@
+//! Operations of the scalar unit.
+//!
+//! # Invariants
+//! A scalar step has no guard, and writes all lanes.
+
+use prlx_isa::amdgpu::inst::table::Role;
+use prlx_isa::amdgpu::inst::{Field, Operand, Reg, Value};
+use prlx_lanes::amd::Width;
+use prlx_lanes::amd::int::{self, scalar::*};
+use prlx_lanes::pack::Mov;
+use prlx_lanes::{Args, Simd, bits, int as ints};
+
+use super::super::decoder::Decoder;
+use super::choice::{Choice, plain};
+use super::operand::registers;
+use crate::code::Op;
+use crate::decode::binder::PlaneKind;
+use crate::error::{EmuError, unsupported};
+
+/// Appends the steps of an operation of the scalar unit.
+pub(super) fn steps(
+    d: &mut Decoder<'_, '_>,
+    name: &str,
+    results: &[Operand],
+    sources: &[Operand],
+) -> Result<(), EmuError> {
+    if let Some((operation, saves)) = exec_operation(name) {
+        return exec(d, operation, saves, results, sources);
+    }
+    match name {
+        "s_getreg_b32" => return get_mode(d, results),
+        "s_setreg_imm32_b32" => return set_mode(d, sources),
+        _ => {}
+    }
+    let choice =
+        select(name, d.simd).ok_or_else(|| unsupported("this scalar operation is not implemented"))?;
+    let mut args = Args { imm: choice.imm, ..Args::default() };
+    let both = results.iter().filter(|o| o.slot.role == Role::Both);
+    let mut all = sources.iter().chain(both);
+    for (width, to) in choice.sources.iter().zip(&mut args.src) {
+        if *width == Width::Mask {
+            *to = d.scc();
+            continue;
+        }
+        let o = all.next().ok_or_else(|| unsupported("it has too few sources"))?;
+        *to = match o.value {
+            // 16 bits, with a sign.
+            Value::Immediate(v) if o.slot.field == Field::Simm16 => d.b.const32(v as u16 as i16 as u32),
+            _ => d.source(o, *width)?.plane,
+        };
+    }
+    let mut targets = Vec::new();
+    let mut written = results.iter();
+    for (width, to) in choice.results.iter().zip(&mut args.dst) {
+        if *width == Width::Mask {
+            *to = d.scc();
+            continue;
+        }
+        let o = written.next().ok_or_else(|| unsupported("it has too few results"))?;
+        let target = d.target(o, *width)?;
+        *to = target.plane;
+        targets.push(target);
+    }
+    d.b.emit_main(Op::Alu(choice.run, args));
+    d.finish(&targets);
+    let regs: Vec<Reg> = results.iter().flat_map(|o| registers(o.value)).collect();
+    d.wrote(&regs);
+    Ok(())
+}
+
+/// The operation of a mnemonic.
+fn select(name: &str, l: Simd) -> Option<Choice> {
+    logic(name, l).or_else(|| arithmetic(name, l)).or_else(|| fields(name, l))
+}
+
+fn logic(name: &str, l: Simd) -> Option<Choice> {
+    Some(match name {
+        "s_mov_b32" | "s_movk_i32" => plain::<Mov<u32>>(l),
+        "s_mov_b64" => plain::<Mov<u64>>(l),
+        "s_cmov_b32" | "s_cmovk_i32" => plain::<Cmov>(l),
+        "s_cmov_b64" => plain::<Cmov64>(l),
+        "s_cselect_b32" => plain::<prlx_lanes::compare::Selp<u32>>(l),
+        "s_cselect_b64" => plain::<prlx_lanes::compare::Selp<u64>>(l),
+        "s_not_b32" => plain::<Not>(l),
+        "s_not_b64" => plain::<Not64>(l),
+        "s_and_b32" => plain::<And>(l),
+        "s_and_b64" => plain::<And64>(l),
+        "s_or_b32" => plain::<Or>(l),
+        "s_or_b64" => plain::<Or64>(l),
+        "s_xor_b32" => plain::<Xor>(l),
+        "s_xor_b64" => plain::<Xor64>(l),
+        "s_andn2_b32" | "s_and_not1_b32" => plain::<AndNot>(l),
+        "s_andn2_b64" | "s_and_not1_b64" => plain::<AndNot64>(l),
+        "s_orn2_b32" | "s_or_not1_b32" => plain::<OrNot>(l),
+        "s_orn2_b64" | "s_or_not1_b64" => plain::<OrNot64>(l),
+        "s_nand_b32" => plain::<Nand>(l),
+        "s_nand_b64" => plain::<Nand64>(l),
+        "s_nor_b32" => plain::<Nor>(l),
+        "s_nor_b64" => plain::<Nor64>(l),
+        "s_xnor_b32" => plain::<Xnor>(l),
+        "s_xnor_b64" => plain::<Xnor64>(l),
+        "s_lshl_b32" => plain::<Lshl>(l),
+        "s_lshl_b64" => plain::<Lshl64>(l),
+        "s_lshr_b32" => plain::<Lshr>(l),
+        "s_lshr_b64" => plain::<Lshr64>(l),
+        "s_ashr_i32" => plain::<Ashr>(l),
+        "s_ashr_i64" => plain::<Ashr64>(l),
+        "s_brev_b32" => plain::<bits::Brev32>(l),
+        "s_brev_b64" => plain::<bits::Brev64>(l),
+        "s_pack_ll_b32_b16" => plain::<int::Pack>(l),
+        "s_pack_lh_b32_b16" => plain::<PackLh>(l),
+        "s_pack_hh_b32_b16" => plain::<PackHh>(l),
+        "s_pack_hl_b32_b16" => plain::<PackHl>(l),
+        _ => return None,
+    })
+}
+
+fn arithmetic(name: &str, l: Simd) -> Option<Choice> {
+    Some(match name {
+        "s_add_u32" | "s_add_co_u32" => plain::<Add>(l),
+        "s_sub_u32" | "s_sub_co_u32" => plain::<Sub>(l),
+        "s_add_i32" | "s_add_co_i32" | "s_addk_i32" | "s_addk_co_i32" => plain::<AddI>(l),
+        "s_sub_i32" | "s_sub_co_i32" => plain::<SubI>(l),
+        "s_addc_u32" | "s_add_co_ci_u32" => plain::<int::Addc>(l),
+        "s_subb_u32" | "s_sub_co_ci_u32" => plain::<int::Subb>(l),
+        "s_add_nc_u64" => plain::<ints::Add<u64>>(l),
+        "s_sub_nc_u64" => plain::<ints::Sub<u64>>(l),
+        "s_mul_u64" => plain::<ints::Mul<u64>>(l),
+        "s_mul_i32" | "s_mulk_i32" => plain::<ints::Mul<u32>>(l),
+        "s_mul_hi_u32" => plain::<ints::MulHi<u32>>(l),
+        "s_mul_hi_i32" => plain::<ints::MulHi<i32>>(l),
+        "s_min_i32" => plain::<MinI>(l),
+        "s_min_u32" => plain::<MinU>(l),
+        "s_max_i32" => plain::<MaxI>(l),
+        "s_max_u32" => plain::<MaxU>(l),
+        "s_abs_i32" => plain::<Abs>(l),
+        "s_absdiff_i32" => plain::<AbsDiff>(l),
+        "s_lshl1_add_u32" => plain::<Lshl1Add>(l),
+        "s_lshl2_add_u32" => plain::<Lshl2Add>(l),
+        "s_lshl3_add_u32" => plain::<Lshl3Add>(l),
+        "s_lshl4_add_u32" => plain::<Lshl4Add>(l),
+        _ => return None,
+    })
+}
+
+/// Bits and bit fields.
+fn fields(name: &str, l: Simd) -> Option<Choice> {
+    Some(match name {
+        "s_bfm_b32" => plain::<int::Bfm>(l),
+        "s_bfm_b64" => plain::<Bfm64>(l),
+        "s_bfe_u32" => plain::<BfeU>(l),
+        "s_bfe_i32" => plain::<BfeI>(l),
+        "s_bfe_u64" => plain::<BfeU64>(l),
+        "s_bfe_i64" => plain::<BfeI64>(l),
+        "s_bcnt0_i32_b32" => plain::<Bcnt0>(l),
+        "s_bcnt0_i32_b64" => plain::<Bcnt064>(l),
+        "s_bcnt1_i32_b32" => plain::<Bcnt1>(l),
+        "s_bcnt1_i32_b64" => plain::<Bcnt164>(l),
+        "s_ff0_i32_b32" => plain::<int::Ff0>(l),
+        "s_ff0_i32_b64" => plain::<int::Ff064>(l),
+        "s_ff1_i32_b32" | "s_ctz_i32_b32" => plain::<int::Ffbl>(l),
+        "s_ff1_i32_b64" | "s_ctz_i32_b64" => plain::<int::Ffbl64>(l),
+        "s_flbit_i32_b32" | "s_clz_i32_u32" => plain::<int::Ffbh>(l),
+        "s_flbit_i32_b64" | "s_clz_i32_u64" => plain::<int::Ffbh64>(l),
+        "s_flbit_i32" | "s_cls_i32" => plain::<int::Cls>(l),
+        "s_flbit_i32_i64" | "s_cls_i32_i64" => plain::<int::Cls64>(l),
+        "s_sext_i32_i8" => plain::<Sext8>(l),
+        "s_sext_i32_i16" => plain::<int::FromI16>(l),
+        "s_bitset0_b32" => plain::<Bitset0>(l),
+        "s_bitset0_b64" => plain::<Bitset064>(l),
+        "s_bitset1_b32" => plain::<Bitset1>(l),
+        "s_bitset1_b64" => plain::<Bitset164>(l),
+        "s_bitcmp0_b32" => plain::<Bitcmp0>(l),
+        "s_bitcmp0_b64" => plain::<Bitcmp064>(l),
+        "s_bitcmp1_b32" => plain::<Bitcmp1>(l),
+        "s_bitcmp1_b64" => plain::<Bitcmp164>(l),
+        "s_bitreplicate_b64_b32" => plain::<BitReplicate>(l),
+        "s_quadmask_b32" => plain::<QuadMask>(l),
+        "s_quadmask_b64" => plain::<QuadMask64>(l),
+        "s_wqm_b32" => plain::<Wqm>(l),
+        "s_wqm_b64" => plain::<Wqm64>(l),
+        _ => return None,
+    })
+}
+
+/// The operation that computes EXEC, and whether the result is the old EXEC (`saveexec`), not the new one
+/// (`wrexec`). The sources of `n1` operations are in the other order.
+fn exec_operation(name: &str) -> Option<(&'static str, bool)> {
+    let (operation, saves) = match name.split_once("_saveexec_") {
+        Some((operation, _)) => (operation, true),
+        None => (name.split_once("_wrexec_")?.0, false),
+    };
+    let operation = match operation {
+        "s_and" => "and",
+        "s_or" => "or",
+        "s_xor" => "xor",
+        "s_nand" => "nand",
+        "s_nor" => "nor",
+        "s_xnor" => "xnor",
+        "s_andn2" | "s_and_not1" => "andn2",
+        "s_orn2" | "s_or_not1" => "orn2",
+        "s_andn1" | "s_and_not0" => "andn1",
+        "s_orn1" | "s_or_not0" => "orn1",
+        _ => return None,
+    };
+    Some((operation, saves))
+}
+
+/// `s_and_saveexec_b64` and its like, on the words of EXEC.
+fn exec(
+    d: &mut Decoder<'_, '_>,
+    operation: &str,
+    saves: bool,
+    results: &[Operand],
+    sources: &[Operand],
+) -> Result<(), EmuError> {
+    let ([result], [source]) = (results, sources) else {
+        return Err(unsupported("it needs one result and one source"));
+    };
+    let wide = registers(result.value).len() == 2;
+    let l = d.simd;
+    let (choice, swapped) = match (operation, wide) {
+        ("and", true) => (plain::<And64>(l), false),
+        ("or", true) => (plain::<Or64>(l), false),
+        ("xor", true) => (plain::<Xor64>(l), false),
+        ("nand", true) => (plain::<Nand64>(l), false),
+        ("nor", true) => (plain::<Nor64>(l), false),
+        ("xnor", true) => (plain::<Xnor64>(l), false),
+        ("andn2" | "andn1", true) => (plain::<AndNot64>(l), operation == "andn1"),
+        (_, true) => (plain::<OrNot64>(l), operation == "orn1"),
+        ("and", _) => (plain::<And>(l), false),
+        ("or", _) => (plain::<Or>(l), false),
+        ("xor", _) => (plain::<Xor>(l), false),
+        ("nand", _) => (plain::<Nand>(l), false),
+        ("nor", _) => (plain::<Nor>(l), false),
+        ("xnor", _) => (plain::<Xnor>(l), false),
+        ("andn2" | "andn1", _) => (plain::<AndNot>(l), operation == "andn1"),
+        _ => (plain::<OrNot>(l), operation == "orn1"),
+    };
+    let (width, kind) = if wide { (Width::Double, PlaneKind::W64) } else { (Width::Word, PlaneKind::W32) };
+    let from = d.source(source, width)?.plane;
+    let (low, high) = (d.word(Reg::ExecLo), d.word(Reg::ExecHi));
+    let old = if wide {
+        d.pair(low, high)
+    } else {
+        d.temporary(PlaneKind::W32, plain::<Mov<u32>>(l).run, [low, 0, 0, 0], 0)
+    };
+    let new = d.b.temp(kind);
+    let scc = d.scc();
+    let src = if swapped { [old, from, 0, 0] } else { [from, old, 0, 0] };
+    d.b.emit_main(Op::Alu(choice.run, Args { dst: [new, scc, 0, 0], src, imm: 0 }));
+    let kept = if saves { old } else { new };
+    let write = |d: &mut Decoder<'_, '_>, from: u16, regs: &[Reg]| match *regs {
+        [a, b] => {
+            let (a, b) = (d.word(a), d.word(b));
+            d.split(from, a, b);
+        }
+        [a] => {
+            let a = d.word(a);
+            d.alu_all(plain::<Mov<u32>>(l).run, Args { dst: [a, 0, 0, 0], src: [from, 0, 0, 0], imm: 0 });
+        }
+        _ => {}
+    };
+    let regs = registers(result.value);
+    write(d, kept, &regs);
+    let exec = [Reg::ExecLo, Reg::ExecHi];
+    let exec = if wide { &exec[..] } else { &exec[..1] };
+    write(d, new, exec);
+    d.wrote(&regs);
+    d.wrote(exec);
+    Ok(())
+}
+
+/// The parts of the operand of `s_getreg` and `s_setreg`: register, first bit, number of bits.
+fn hardware(code: u32) -> (u32, u32, u32) {
+    (code & 63, code >> 6 & 31, (code >> 11 & 31) + 1)
+}
+
+/// Number of MODE among the hardware registers.
+const MODE: u32 = 1;
+
+/// `s_getreg_b32` of MODE.
+fn get_mode(d: &mut Decoder<'_, '_>, results: &[Operand]) -> Result<(), EmuError> {
+    let (register, offset, size) = hardware(d.inst.get(Field::Simm16));
+    if register != MODE || offset + size > 10 {
+        return Err(unsupported("this hardware register is not simulated"));
+    }
+    let value = d.mode.bits() >> offset & ((1 << size) - 1);
+    let [result] = results else { return Err(unsupported("it needs one result")) };
+    let target = d.target(result, Width::Word)?;
+    let from = d.b.const32(value);
+    let args = Args { dst: [target.plane, 0, 0, 0], src: [from, 0, 0, 0], imm: 0 };
+    d.b.emit_main(Op::Alu(plain::<Mov<u32>>(d.simd).run, args));
+    d.wrote(&registers(result.value));
+    Ok(())
+}
+
+/// `s_setreg_imm32_b32` of MODE.
+fn set_mode(d: &mut Decoder<'_, '_>, sources: &[Operand]) -> Result<(), EmuError> {
+    let (register, offset, size) = hardware(d.inst.get(Field::Simm16));
+    let value = sources.iter().find_map(|o| match o.value {
+        Value::Literal(v) => Some(v),
+        _ => None,
+    });
+    let mode = value.filter(|_| register == MODE).and_then(|v| d.mode.set(offset, size, v));
+    d.mode = mode.ok_or_else(|| unsupported("only rounding and denormals of MODE can be set"))?;
+    d.b.emit_main(Op::Nop);
+    Ok(())
+}
