@@ -93,7 +93,9 @@ impl Reader<'_, '_> {
         }
         let mut results = Vec::new();
         let mut registers = Vec::new();
-        for (operand, &role) in i.operands.iter().zip(&i.roles) {
+        // What a load writes besides is another form of the same registers.
+        let written = if i.class == Class::Load { 1 } else { i.operands.len() };
+        for (operand, &role) in i.operands.iter().zip(&i.roles).take(written) {
             operand.for_each_reg(role, &mut |r, _, written| {
                 if written && let Some(result) = self.plane(r) {
                     registers.push(self.number(r));
@@ -131,6 +133,13 @@ impl Reader<'_, '_> {
             View::Tensor(map, coordinates) => {
                 self.operand(map, Role::Addr, ty, out);
                 coordinates.iter().for_each(|o| self.operand(o, Role::Use, Type::S32, out));
+            }
+            // An address in several registers: its low word names it.
+            View::Vector(list) if role == Role::Addr => {
+                list.first().iter().for_each(|low| self.operand(low, role, ty, out));
+            }
+            View::Reg(r) if role == Role::Addr => {
+                out.addresses.push(Address { base: Operand::Register(self.number(*r)), offset: 0 });
             }
             View::Vector(list) | View::List(list) => {
                 list.iter().for_each(|o| self.operand(o, role, ty, out));

@@ -17,7 +17,7 @@
 
 use std::sync::atomic::{Ordering::SeqCst, fence};
 
-use crate::check::Checking;
+use crate::check::{Checker, Checking};
 use crate::code::{Op, Wave, WaveCondition};
 use crate::exec::cta_state::CtaState;
 use crate::exec::fault::Fault;
@@ -66,18 +66,13 @@ pub fn run(
         }
         left -= 1;
         cta.clock += u64::from(step.cost);
-        if let (true, Some(c), [lower, ..]) = (checked, check.as_mut(), &*halves) {
-            c.before_wave(launch, cta.index, lower.index, lower.alive & !lower.away, pc);
+        if let (true, Some(c)) = (checked, check.as_mut()) {
+            before(halves, launch, cta, c, pc);
         }
         match step.op {
             Op::Alu(run, ref args) => {
                 for half in &mut *halves {
-                    let mut m = half.guarded(step.guard, u32::MAX);
-                    if let (true, Some(c)) = (checked, check.as_mut()) {
-                        let (alive, lanes) = (half.alive & !half.away, m & half.alive & !half.away);
-                        c.before_step(half, launch, cta, pc, alive, lanes);
-                    }
-                    m = if step.guard == crate::code::NO_GUARD { u32::MAX } else { m };
+                    let m = half.guarded(step.guard, u32::MAX);
                     if m != 0 {
                         run(&mut half.planes, args, m);
                     }
@@ -85,12 +80,6 @@ pub fn run(
             }
             Op::Wave(run, ref args) => {
                 let lanes = all(halves, |h| h.guarded(step.guard, u32::MAX));
-                if let (true, Some(c)) = (checked, check.as_mut()) {
-                    for half in &mut *halves {
-                        let alive = half.alive & !half.away;
-                        c.before_step(half, launch, cta, pc, alive, half.guarded(step.guard, alive));
-                    }
-                }
                 with_planes(halves, |wave| run(wave, args, lanes));
             }
             Op::WaveBranch(i) => {
@@ -148,9 +137,6 @@ pub fn run(
             Op::Barrier(i) => {
                 for (at, half) in halves.iter_mut().enumerate() {
                     let alive = half.alive;
-                    if let (true, Some(c)) = (checked, check.as_mut()) {
-                        c.before_step(half, launch, cta, pc, alive, alive);
-                    }
                     half.arrive_barrier(launch, cta, &code.barriers[i as usize], alive, key(0, pc))
                         .map_err(|f| (at, f))?;
                 }
@@ -180,6 +166,23 @@ pub fn run(
             }
         }
         pc += 1;
+    }
+}
+
+/// Shows a step to the checks, unless it accesses memory: then [`memory_step`] does, as the checks may keep
+/// lanes from it.
+fn before(halves: &mut [Warp], launch: &Launch<'_>, cta: &mut CtaState, check: &mut Checker, pc: u32) {
+    let step = &launch.code.steps[pc as usize];
+    if let [lower, ..] = &*halves {
+        check.before_wave(launch, cta.index, lower.index, lower.alive & !lower.away, pc);
+    }
+    if matches!(step.op, Op::Ld(_) | Op::St(_) | Op::Atom(_) | Op::Clock(..) | Op::Join) {
+        return;
+    }
+    for half in halves {
+        // All lanes of a wave arrive at a barrier.
+        let here = if matches!(step.op, Op::Barrier(_)) { half.alive } else { half.alive & !half.away };
+        check.before_step(half, launch, cta, pc, here, half.guarded(step.guard, here));
     }
 }
 
