@@ -16,7 +16,7 @@ use prlx_isa::amdgpu::inst::{Address, Encoding, Field, Reg, Value};
 use prlx_lanes::{Args, LANES, Planes, V32, V64};
 
 use super::decoder::Decoder;
-use crate::code::{AddrBase, AddrSpace, Atomic, MemAccess, Op, Plane, Rmw};
+use crate::code::{AddrBase, AddrSpace, Atomic, MemAccess, Op, Plane, Rmw, window};
 use crate::decode::binder::PlaneKind;
 use crate::error::{EmuError, unsupported};
 
@@ -351,7 +351,8 @@ fn buffer(
         None => inside(d, [register, at, records], u32::from(access.size) * u32::from(access.count)),
     }
     let (first, to) = (d.b.temp(PlaneKind::W64), d.b.temp(PlaneKind::W64));
-    d.alu(sum, Args { dst: [first, 0, 0, 0], src: [low, high, register, 0], imm: (1 << 48) - 1 });
+    let lanes = d.lanes.into();
+    d.alu(buffer_base, Args { dst: [first, 0, 0, 0], src: [low, high, register, 0], imm: lanes });
     d.alu(farther, Args { dst: [to, 0, 0, 0], src: [first, at, 0, 0], imm: 0 });
     Ok((AddrSpace::Generic, AddrBase::W64(to), 0))
 }
@@ -509,6 +510,19 @@ fn sum(p: &mut Planes, a: &Args, m: u32) {
     for l in 0..LANES {
         let base = (u64::from(high.0[l]) << 32 | u64::from(low.0[l])) & keep;
         out.0[l] = base.wrapping_add(u64::from(offset.0[l]));
+    }
+    p.put64(a.dst[0], m, out);
+}
+
+/// The base of a buffer in waves of `imm` lanes, plus a scalar offset. Scratch memory is swizzled: there the
+/// offset is that of the whole wave (LLVM, User Guide for AMDGPU Backend, "Private").
+fn buffer_base(p: &mut Planes, a: &Args, m: u32) {
+    let (low, high, offset) = (p.get32(a.src[0]), p.get32(a.src[1]), p.get32(a.src[2]));
+    let mut out = V64([0; LANES]);
+    for l in 0..LANES {
+        let base = (u64::from(high.0[l]) << 32 | u64::from(low.0[l])) & ((1 << 48) - 1);
+        let offset = u64::from(offset.0[l]);
+        out.0[l] = base.wrapping_add(if base == window::LOCAL { offset / a.imm.max(1) } else { offset });
     }
     p.put64(a.dst[0], m, out);
 }
