@@ -29,6 +29,11 @@ impl Inst {
         self.words.get(..usize::from(self.length)).unwrap_or_default()
     }
 
+    /// The target whose tables it was read with.
+    pub fn target(&self) -> Target {
+        self.target
+    }
+
     /// Lanes of the wave that it is decoded for: 32 or 64.
     pub fn lanes(&self) -> u8 {
         self.lanes
