@@ -215,7 +215,6 @@ impl Launch {
             kernel,
             module: module.name.clone(),
             text: module.text.clone(),
-            object: None,
             config,
             params,
             arguments,

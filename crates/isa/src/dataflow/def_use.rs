@@ -6,7 +6,8 @@
 //! node of one value is dropped. A query walks the rest.
 //!
 //! # Invariants
-//! - These do not end earlier definitions: guarded definitions, writes of single elements, and what unknown
+//! - These do not end earlier definitions: guarded definitions (but of predicates that the instruction
+//!   [clears](crate::view::Semantics::clears)), writes of single elements, and what unknown
 //!   operations may write.
 //! - [`Def::Entry`] is present when some path from the entry defines nothing.
 //!
@@ -91,7 +92,7 @@ impl DefUse {
         let mut list = vec![];
         let mut all = vec![];
         for (i, inst) in f.insts.iter().enumerate() {
-            mentions(InstId(id(i)), inst, &mut list);
+            mentions(InstId(id(i)), inst, &f.regs, &mut list);
             for (reg, m) in &list {
                 if let Some(c) = counts.get_mut(reg.index() + 1) {
                     *c += 1;
@@ -204,6 +205,18 @@ impl DefUse {
     /// The only definition that any use of the register sees, if there is one.
     pub fn single(&self, reg: Reg) -> Option<InstId> {
         self.single.get(reg.index()).copied().flatten()
+    }
+
+    /// Whether an instruction may see the value that `inst` writes to a register.
+    pub fn is_used(&self, inst: InstId, reg: Reg) -> bool {
+        if let Some(def) = self.single(reg) {
+            return def == inst && self.readers(reg).next().is_some();
+        }
+        let made = self.values.made.binary_search_by_key(&(inst, reg), |(i, r, _)| (*i, *r));
+        made.is_ok_and(|at| {
+            let (own, onward) = self.values.users(self.values.made[at].2);
+            !own.is_empty() || !onward.is_empty()
+        })
     }
 
     /// Instructions that can see the value that `inst` writes to a register, sorted.

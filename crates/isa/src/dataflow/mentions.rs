@@ -1,6 +1,6 @@
 //! Which instructions name a register, and whether they read or write it.
 
-use crate::view::{Class, Inst, InstId, Operand, Reg, VideoSelector};
+use crate::view::{Class, Inst, InstId, Operand, Reg, RegInfo, Type, VideoSelector};
 
 /// An instruction that names a register.
 #[derive(Clone, Copy, Debug)]
@@ -12,12 +12,15 @@ pub(super) struct Mention {
     pub ends: bool,
 }
 
-/// Fills `list` with every register that an instruction names, once each.
-pub(super) fn mentions(id: InstId, inst: &Inst, list: &mut Vec<(Reg, Mention)>) {
+/// Fills `list` with every register that an instruction names, once each. `regs`: the function's registers.
+pub(super) fn mentions(id: InstId, inst: &Inst, regs: &[RegInfo], list: &mut Vec<(Reg, Mention)>) {
     list.clear();
+    let cleared =
+        |reg: Reg| inst.semantics.clears && regs.get(reg.index()).is_some_and(|r| r.ty == Type::Pred);
     inst.for_each_reg(&mut |reg, reads, writes| {
         // A write of a vector element also reads the vector: the other elements stay.
-        let ends = writes && inst.guard.is_none() && inst.class != Class::Opaque;
+        let whole = inst.guard.is_none() || cleared(reg);
+        let ends = writes && whole && inst.class != Class::Opaque;
         match list.iter_mut().find(|(r, _)| *r == reg) {
             Some((_, m)) => {
                 m.reads |= reads;

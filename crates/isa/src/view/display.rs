@@ -10,7 +10,9 @@
 use std::collections::HashSet;
 use std::fmt::{self, Display, Formatter, Write};
 
-use crate::view::{Base, Function, Inst, Loc, LocId, Module, Operand, Reg, SymbolId, Type, VideoSelector};
+use crate::view::{
+    Base, Derived, Expr, Function, Inst, Loc, LocId, Module, Operand, Reg, SymbolId, Type, VideoSelector,
+};
 
 impl Display for Module {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -100,6 +102,9 @@ impl Display for Shown<'_> {
         for r in &function.reg_params {
             writeln!(f, "  in register {}", self.reg(*r))?;
         }
+        if let Some(place) = &function.unknown_control {
+            writeln!(f, "  control unknown: {place}")?;
+        }
         for (name, values) in &function.limits {
             writeln!(f, "  .{name} {values:?}")?;
         }
@@ -155,7 +160,29 @@ impl Shown<'_> {
         if let Some((eval, ty)) = inst.eval {
             let _ = write!(s, " {eval:?} .{}", Type::name(ty));
         }
+        for Derived { operand, element, value } in &inst.semantics.results {
+            let _ = write!(s, " {} = {}", self.part(inst, *operand, *element), self.expr(inst, value));
+        }
         s
+    }
+
+    fn part(&self, inst: &Inst, operand: usize, element: usize) -> String {
+        match inst.operands.get(operand) {
+            Some(Operand::Vector(list)) => list.get(element).map_or("?".to_owned(), |o| self.operand(o)),
+            Some(operand) => self.operand(operand),
+            None => "?".to_owned(),
+        }
+    }
+
+    fn expr(&self, inst: &Inst, value: &Expr) -> String {
+        match value {
+            Expr::Operand(operand, element) => self.part(inst, *operand, *element),
+            Expr::Int(n) => n.to_string(),
+            Expr::Of(eval, ty, args) => {
+                let args: Vec<String> = args.iter().map(|arg| self.expr(inst, arg)).collect();
+                format!("{eval:?}.{}({})", ty.name(), args.join(", "))
+            }
+        }
     }
 
     fn list(&self, operands: &[Operand]) -> String {

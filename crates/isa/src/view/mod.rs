@@ -33,8 +33,8 @@ pub use marker::{Marker, MarkerKind, PassedBy};
 pub use module::{File, Loc, Module, Symbol};
 pub use operand::{Base, Operand, VideoSelector};
 pub use semantics::{
-    Access, Async, AsyncStep, Atomic, Barrier, Comparison, CopiedBytes, Effect, Native, OperandOrder, Order,
-    Participants, Product, Queue, Scope, Semantics,
+    Access, Async, AsyncStep, Atomic, Barrier, Comparison, CopiedBytes, Derived, Effect, Expr, Native,
+    OperandOrder, Order, Participants, Product, Queue, Scope, Semantics,
 };
 pub use span::{Diagnostic, Span};
 pub use types::{Space, Type};

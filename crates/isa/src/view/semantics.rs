@@ -37,8 +37,36 @@ pub struct Semantics {
     pub order: Order,
     /// The product of two matrices that it computes.
     pub product: Option<Product>,
+    /// Whether predicates that it writes are 0 in lanes for which its guard is false. Otherwise these lanes
+    /// keep what was there, as in all other registers.
+    pub clears: bool,
+    /// Results that a decoder can evaluate again, where [`Inst::eval`](super::Inst::eval) cannot say it: of
+    /// several results, or by several operations. Either this says all, or it is empty.
+    pub results: Vec<Derived>,
     /// The opcode of the instruction set.
     pub native: Native,
+}
+
+/// A result of an instruction as a function of what it reads.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Derived {
+    /// Position of the operand that is written.
+    pub operand: usize,
+    /// Position in it, if the operand is a vector.
+    pub element: usize,
+    /// What is written to it.
+    pub value: Expr,
+}
+
+/// A value, by operands as they are before the instruction.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Expr {
+    /// The operand at this position; of a vector the element at the second one.
+    Operand(usize, usize),
+    /// A constant, of which an operation takes as many low bits as its type has.
+    Int(i64),
+    /// An operation on values. Its type is that of [`Inst::eval`](super::Inst::eval).
+    Of(Eval, Type, Vec<Expr>),
 }
 
 /// What an instruction does beyond its [`Class`].

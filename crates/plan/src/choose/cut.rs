@@ -168,12 +168,12 @@ impl<'a> Graph<'a> {
                     let decision = &self.body.decisions[d];
                     self.input(into, decision.at, decision.reg);
                 }
-                Key::Made(at, _) => match lower::lower(self.body, self.body.inst(at)) {
-                    None => self.network.edge(self.source, into, UNLIMITED),
-                    Some(operations) => {
-                        let inputs = lower::inputs(self.body, at, &operations);
+                Key::Made(at, reg) => match lower::lower(self.body, at) {
+                    Some(operations) if lower::gives(&operations, reg) => {
+                        let inputs = lower::inputs(self.body, at, &lower::part_for(&operations, reg));
                         inputs.into_iter().for_each(|reg| self.input(into, at, reg));
                     }
+                    _ => self.network.edge(self.source, into, UNLIMITED),
                 },
                 Key::Merged(value, reg) => {
                     let node = self.body.flow.value(value);

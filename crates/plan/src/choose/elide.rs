@@ -70,7 +70,7 @@ pub(crate) fn choose(given: &Given<'_>) -> Choice {
     let mut computed: Vec<usize> = Vec::new();
     for (d, decision) in body.decisions.iter().enumerate() {
         let can = match body.is_switch(d) {
-            false => known.lowered.contains_key(&decision.at),
+            false => known.gives_register(decision.at, decision.reg),
             true => known.sees(given, decision.at, decision.reg),
         };
         if kept[d] && can {
@@ -114,7 +114,7 @@ impl Known {
         let flow = &body.flow;
         let ids = (0..body.function.insts.len() as u32).map(InstId);
         let lowered: BTreeMap<InstId, Vec<Operation>> =
-            ids.filter_map(|i| Some((i, lower::lower(body, body.inst(i))?))).collect();
+            ids.filter_map(|i| Some((i, lower::lower(body, i)?))).collect();
         let mut known = Known { lowered, unknown: vec![false; flow.value_count()] };
         for v in 0..flow.value_count() as u32 {
             let node = flow.value(v);
@@ -133,15 +133,26 @@ impl Known {
             if lower::inputs(body, at, operations).iter().all(|&reg| known.sees(given, at, reg)) {
                 continue;
             }
-            known.lowered.remove(&at);
-            for reg in written(body.inst(at)) {
+            let guarded = body.inst(at).guard.is_none_or(|g| known.sees(given, at, g.reg));
+            let left = match guarded {
+                true => lower::known_part(operations, |reg| known.sees(given, at, reg)),
+                false => Vec::new(),
+            };
+            let lost = |reg: &Reg| lower::gives(operations, *reg) && !lower::gives(&left, *reg);
+            let lost: Vec<Reg> = written(body.inst(at)).into_iter().filter(lost).collect();
+            match left.is_empty() {
+                true => known.lowered.remove(&at),
+                false => known.lowered.insert(at, left),
+            };
+            for reg in &lost {
+                let reg = *reg;
                 if flow.single(reg) == Some(at) {
                     queue.extend(flow.readers(reg));
                 }
             }
             let from = flow.made().partition_point(|m| m.0 < at);
             for &(_, reg, v) in flow.made()[from..].iter().take_while(|m| m.0 == at) {
-                if !given.has(at, reg) {
+                if lost.contains(&reg) && !given.has(at, reg) {
                     known.forget(body, v, &mut queue);
                 }
             }
@@ -151,7 +162,12 @@ impl Known {
 
     /// Whether what `at` writes to `reg` is known.
     fn gives(&self, given: &Given<'_>, at: InstId, reg: Reg) -> bool {
-        given.has(at, reg) || self.lowered.contains_key(&at)
+        given.has(at, reg) || self.gives_register(at, reg)
+    }
+
+    /// Whether evaluating `at` again gives what it writes to `reg`.
+    fn gives_register(&self, at: InstId, reg: Reg) -> bool {
+        self.lowered.get(&at).is_some_and(|operations| lower::gives(operations, reg))
     }
 
     /// Whether every definition of `reg` that reaches `at` is known.

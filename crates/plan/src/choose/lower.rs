@@ -2,17 +2,20 @@
 //!
 //! # Invariants
 //!
-//! - Lowered operations give exactly the instruction's results, for every register that it writes. Everything
-//!   else is refused.
+//! - Lowered operations give exactly what the instruction writes to the registers that they write. Registers
+//!   that they do not write are unknown afterwards.
 //! - A decoder register holds at least the low bits of its register. Operations mask what they read to their
 //!   type.
 
+use std::collections::HashMap;
+
 use prlx_isa::view::{
-    Access, Base, Comparison, Effect, Eval, FunctionKind, Inst, InstId, Operand, Reg, Role, Space,
+    Access, Base, Comparison, Derived, Effect, Eval, Expr, FunctionKind, Inst, InstId, Operand, Reg, Role,
+    Space,
 };
 use prlx_trace::kernel::{Alu, Scalar, Special};
 
-use crate::function::body::{Body, scalar};
+use crate::function::body::{Body, scalar, written};
 
 /// One operation of the decode program: `to = op(args)`.
 #[derive(Clone, PartialEq, Debug)]
@@ -40,9 +43,13 @@ pub(crate) enum Value {
     Param { offset: u32, size: u8 },
 }
 
-/// The operations that do what `inst` does; `None` if that can't be said.
-pub(crate) fn lower(body: &Body<'_>, inst: &Inst) -> Option<Vec<Operation>> {
-    if inst.roles.contains(&Role::UseDef) {
+/// The operations that do what instruction `at` does; `None` if that can't be said.
+pub(crate) fn lower(body: &Body<'_>, at: InstId) -> Option<Vec<Operation>> {
+    let inst = body.inst(at);
+    if !inst.semantics.results.is_empty() {
+        return derived(body, at, inst);
+    }
+    if inst.roles.first() == Some(&Role::UseDef) {
         return None;
     }
     let to = inst.operands.first()?;
@@ -57,6 +64,113 @@ pub(crate) fn lower(body: &Body<'_>, inst: &Inst) -> Option<Vec<Operation>> {
         return None;
     }
     one(body, to, eval, scalar(ty), arguments(inst)?)
+}
+
+/// The results that the view describes as expressions, but those that nothing reads.
+fn derived(body: &Body<'_>, at: InstId, inst: &Inst) -> Option<Vec<Operation>> {
+    let mut out = Vec::new();
+    let mut results = Vec::new();
+    for Derived { operand, element, value } in &inst.semantics.results {
+        let Some(&Operand::Reg(to)) = part(inst, *operand, *element) else { continue };
+        if !body.flow.is_used(at, to) {
+            continue;
+        }
+        // Results are written when all are computed, since they may be inputs.
+        let ty = body.function.regs.get(to.index()).map_or(Scalar::B32, |r| scalar(r.ty));
+        if let Some(mut value) = expression(inst, value, &mut out) {
+            if let Value::At(DecoderPlace::Reg(from)) = value
+                && written(inst).contains(&from)
+            {
+                let kept = DecoderPlace::Temp(out.len() as u32);
+                out.push(Operation { to: kept, op: Alu::Mov, ty, args: vec![value] });
+                value = Value::At(kept);
+            }
+            results.push(Operation { to: DecoderPlace::Reg(to), op: Alu::Mov, ty, args: vec![value] });
+        }
+    }
+    match (out.last_mut(), results.as_slice()) {
+        (Some(last), [only]) if only.args == [Value::At(last.to)] => last.to = only.to,
+        _ => out.extend(results),
+    }
+    Some(out).filter(|out| !out.is_empty())
+}
+
+/// An operand, or its element if it is a vector.
+fn part(inst: &Inst, operand: usize, element: usize) -> Option<&Operand> {
+    match inst.operands.get(operand)? {
+        Operand::Vector(list) => list.get(element),
+        operand => Some(operand),
+    }
+}
+
+/// Appends the operations of an expression. Returns where its value is.
+fn expression(inst: &Inst, value: &Expr, out: &mut Vec<Operation>) -> Option<Value> {
+    match value {
+        Expr::Operand(operand, element) => self::value(part(inst, *operand, *element)?),
+        Expr::Int(n) => Some(Value::Const(*n as u64)),
+        Expr::Of(eval, ty, args) => {
+            let start = out.len();
+            let args: Option<Vec<Value>> = args.iter().map(|arg| expression(inst, arg, out)).collect();
+            let to = DecoderPlace::Temp(out.len() as u32);
+            let operation = args.and_then(|args| {
+                let (op, ty) = match eval {
+                    Eval::Convert(from) => (Alu::Extend, scalar(*from)),
+                    eval => (alu(*eval)?, scalar(*ty)),
+                };
+                Some(Operation { to, op, ty, args })
+            });
+            if operation.is_none() {
+                out.truncate(start);
+            }
+            out.push(operation?);
+            Some(Value::At(to))
+        }
+    }
+}
+
+/// The operations whose inputs are known, or come from such operations.
+pub(crate) fn known_part(operations: &[Operation], known: impl Fn(Reg) -> bool) -> Vec<Operation> {
+    let mut written: HashMap<DecoderPlace, bool> = HashMap::new();
+    let mut out = Vec::new();
+    for o in operations {
+        let good = o.args.iter().all(|arg| match arg {
+            Value::At(place) => match (written.get(place), place) {
+                (Some(good), _) => *good,
+                (None, DecoderPlace::Reg(reg)) => known(*reg),
+                (None, DecoderPlace::Temp(_)) => false,
+            },
+            Value::Const(_) | Value::Special(_) | Value::Param { .. } => true,
+        });
+        written.insert(o.to, good);
+        out.extend(good.then(|| o.clone()));
+    }
+    // Temporaries alone are no result.
+    if !out.iter().any(|o| matches!(o.to, DecoderPlace::Reg(_))) {
+        out.clear();
+    }
+    out
+}
+
+/// The operations that a register's value comes from.
+pub(crate) fn part_for(operations: &[Operation], reg: Reg) -> Vec<Operation> {
+    let mut wanted = vec![DecoderPlace::Reg(reg)];
+    let mut out = Vec::new();
+    for o in operations.iter().rev().filter(|o| !matches!(o.to, DecoderPlace::Reg(r) if r != reg)) {
+        if wanted.contains(&o.to) {
+            wanted.extend(o.args.iter().filter_map(|arg| match arg {
+                Value::At(place @ DecoderPlace::Temp(_)) => Some(*place),
+                _ => None,
+            }));
+            out.push(o.clone());
+        }
+    }
+    out.reverse();
+    out
+}
+
+/// Whether operations write a register.
+pub(crate) fn gives(operations: &[Operation], reg: Reg) -> bool {
+    operations.iter().any(|o| o.to == DecoderPlace::Reg(reg))
 }
 
 /// What an instruction reads as values, after its result.

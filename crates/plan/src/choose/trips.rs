@@ -160,7 +160,7 @@ fn counted(body: &Body<'_>, l: usize, trip: &Trip, meets: InstId) -> Option<Coun
         is(inst, Eval::Add) && inst.guard.is_none() && once(body.part_of(i))
     });
     adds.find_map(|add| {
-        let [Operand::Reg(reg), Operand::Reg(from), Operand::Int(1)] = body.inst(add).operands.as_slice()
+        let [Operand::Reg(reg), Operand::Reg(from), Operand::Int(1), ..] = body.inst(add).operands.as_slice()
         else {
             return None;
         };

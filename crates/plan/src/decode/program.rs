@@ -11,8 +11,8 @@ use prlx_trace::kernel::{Alu, Arg, Block, End, Guard, Scalar, SiteClass, Source,
 use prlx_trace::{FuncId, LocId, LoopId, Slot};
 
 use crate::choose::choice::Choice;
-use crate::choose::lower::{DecoderPlace, Value};
-use crate::function::body::{Body, PartEnd};
+use crate::choose::lower::{DecoderPlace, Value, gives};
+use crate::function::body::{Body, PartEnd, written};
 use crate::function::points::Point;
 use crate::plan::At;
 
@@ -86,6 +86,7 @@ pub(crate) fn blocks(
             for p in here(Some(at)) {
                 visit(p, &mut slots, &mut steps);
             }
+            clear(body, choice, at, &mut slots, &mut steps);
         }
         if part.of.is_some() {
             for p in here(part.of) {
@@ -116,6 +117,28 @@ pub(crate) fn blocks(
         });
     }
     (out, slots.0.len() as u32)
+}
+
+/// Predicates of an instruction that are 0 where its guard is false. One that is the guard itself is 0 there
+/// already.
+fn clear(body: &Body<'_>, choice: &Choice, at: InstId, slots: &mut Slots, steps: &mut Vec<Step>) {
+    let inst = body.inst(at);
+    let Some(guard) = body.guard_after(at).filter(|_| inst.semantics.clears) else { return };
+    for reg in written(inst) {
+        let is_pred = body.function.regs.get(reg.index()).is_some_and(|r| r.ty == view::Type::Pred);
+        let computed = choice.lets.get(&at).is_some_and(|operations| gives(operations, reg));
+        let decided = body.decision_of(at, reg).is_some_and(|d| choice.sources[d] != Source::None);
+        let read = choice.values.iter().any(|v| v.at == at && v.reg == reg);
+        if is_pred && (computed || decided || read) {
+            let (place, guard) = (slots.of(DecoderPlace::Reg(reg)), slots.guard(guard));
+            let zero = Arg::Const(0);
+            let args = match guard.negate {
+                false => vec![Arg::Slot(place), zero, Arg::Slot(guard.slot)],
+                true => vec![zero, Arg::Slot(place), Arg::Slot(guard.slot)],
+            };
+            steps.push(Step::Let { to: place, op: Alu::Select, ty: Scalar::Pred, args, guard: None });
+        }
+    }
 }
 
 fn to(b: BlockId) -> prlx_trace::BlockId {

@@ -82,3 +82,23 @@ fn plans_are_as_written() {
     }
     assert!(wrong.is_empty(), "not as written (look at them with BLESS=1): {wrong:?}");
 }
+
+/// `tests/kernels/amd/control.TARGET.plan`: the plan of level `path` of AMD's machine code.
+#[test]
+fn plans_of_machine_code_are_as_written() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/kernels/amd");
+    let mut wrong = Vec::new();
+    for target in ["gfx942", "gfx1100", "gfx1201"] {
+        let bytes = fs::read(folder.join(format!("control.{target}.co"))).unwrap();
+        let object = prlx_isa::amdgpu::object::CodeObject::read(&bytes).unwrap();
+        let module = prlx_isa::amdgpu::read(&object).unwrap();
+        let plan = Plan::resolve(&program("path"), &module, "control", &|_| None).to_string();
+        let expected = folder.join(format!("control.{target}.plan"));
+        if std::env::var_os("BLESS").is_some() {
+            fs::write(&expected, &plan).unwrap();
+        } else if fs::read_to_string(&expected).unwrap_or_default() != plan {
+            wrong.push(target);
+        }
+    }
+    assert!(wrong.is_empty(), "not as written (look at them with BLESS=1): {wrong:?}");
+}

@@ -3,17 +3,19 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
-use super::calls::Destination;
+use super::addresses::{Addresses, Destination};
 use super::code::{Code, ends, length};
+use super::evaluated::{self, Operands};
 use super::forms::Forms;
-use super::pieces::{Piece, are_vectors, is_guarded, is_vote, mask_words, pieces};
+use super::pieces::{Piece, are_vectors, is_guarded, is_transparent, is_vote, mask_words, pieces};
 use super::semantics;
 use crate::amdgpu::inst::{Inst, Reg};
 use crate::amdgpu::{Native, Register};
 use crate::view::{
-    self, Block, BlockId, Class, Function, FunctionKind, Guard, Operand, RegInfo, Role, Span, SymbolId,
+    self, Base, Block, BlockId, Class, Derived, Eval, Expr, Function, FunctionKind, Guard, Operand, RegInfo,
+    Role, Space, Span, SymbolId, Type,
 };
 
 /// What the instructions of a function refer to beyond it.
@@ -24,6 +26,19 @@ pub(super) struct Outside<'m> {
     pub(super) external: &'m FxHashMap<usize, SymbolId>,
     /// Registers that a call can write, by address of the function; of an unknown one under `None`.
     pub(super) written: &'m dyn Fn(Option<u64>) -> Vec<Reg>,
+    /// What registers hold at the entry; `None` for a function that others call.
+    pub(super) at_entry: Option<Vec<AtEntry>>,
+    /// Parameters of the kernel: symbol, offset and size, by offset.
+    pub(super) parameters: Vec<(SymbolId, u32, u64)>,
+}
+
+/// What a register holds when the kernel begins.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct AtEntry {
+    /// The register, which is there only if code reads it.
+    pub(super) reg: Reg,
+    /// Special registers, lowest first, and at which bit each begins.
+    pub(super) parts: Vec<(&'static str, u32)>,
 }
 
 /// Positions that branches of the function go to, in ascending order.
@@ -38,12 +53,14 @@ pub(super) fn labels(code: &Code<'_>) -> Vec<usize> {
     all
 }
 
-/// Positions where basic blocks begin.
-pub(super) fn begins(code: &Code<'_>) -> FxHashSet<usize> {
-    let mut all: FxHashSet<usize> = labels(code).into_iter().collect();
-    all.insert(0);
+/// Positions where basic blocks begin, in ascending order.
+pub(super) fn begins(code: &Code<'_>) -> Vec<usize> {
+    let mut all = labels(code);
+    all.push(0);
     let after = code.insts.iter().zip(1..).filter(|((_, inst), _)| semantics::ends_block(inst));
     all.extend(after.map(|(_, next)| next).filter(|next| *next < code.insts.len()));
+    all.sort_unstable();
+    all.dedup();
     all
 }
 
@@ -52,7 +69,7 @@ pub(super) fn function(
     code: &Code<'_>,
     number: usize,
     forms: &Forms,
-    destinations: &FxHashMap<usize, Destination>,
+    addresses: &Addresses,
     outside: &Outside<'_>,
     text: &mut String,
 ) -> Function {
@@ -60,27 +77,33 @@ pub(super) fn function(
     let mut reader = Reader {
         forms,
         outside,
-        destinations,
+        addresses,
         out: Function { name: code.name.to_owned(), kind, ..Function::default() },
         registers: FxHashMap::default(),
+        undefined: None,
         lanes: u32::from(code.insts.first().map_or(64, |(_, inst)| inst.lanes())),
     };
     let labels = labels(code);
-    let begins = begins(code);
-    let mut blocks: Vec<usize> = begins.into_iter().collect();
-    blocks.sort_unstable();
-    let block_at = |at: usize| blocks.binary_search(&at).ok().map(|block| BlockId(small(block)));
+    let blocks = begins(code);
+    // If code branches to the entry, what registers hold there at first is a block of its own.
+    let own_block = usize::from(labels.first() == Some(&0));
+    let block_at = |at: usize| blocks.binary_search(&at).ok().map(|block| BlockId(small(block + own_block)));
     reader.reg(Register::Mask(Reg::ExecLo));
     reader.reg(Register::Word(Reg::Scc));
     let start = small(text.len());
     let _ = writeln!(text, "{}:", code.name);
     let body = small(text.len());
     let mut current = BlockId(0);
+    reader.at_entry(&outside.at_entry, text);
+    let first = small(reader.out.insts.len());
+    reader.out.blocks.push(Block { insts: 0..first, ..Block::default() });
     for (at, (address, inst)) in code.insts.iter().enumerate() {
         if let Some(block) = block_at(at) {
             current = block;
             let first = small(reader.out.insts.len());
-            reader.out.blocks.push(Block { insts: first..first, ..Block::default() });
+            if reader.out.blocks.len() <= block.index() {
+                reader.out.blocks.push(Block { insts: first..first, ..Block::default() });
+            }
         }
         if labels.binary_search(&at).is_ok() {
             let _ = writeln!(text, ".L{number}_{}:", current.0);
@@ -106,7 +129,11 @@ pub(super) fn function(
         }
     }
     reader.connect();
+    let undefined = reader.undefined.take();
     let mut out = reader.out;
+    if let Some(at) = undefined {
+        define_rest(&mut out, at);
+    }
     out.body = Span { start: body, end: small(text.len()) };
     out.span = Span { start, ..out.body };
     out.params_span = Span { start: body, end: body };
@@ -124,9 +151,11 @@ pub(super) fn small(n: usize) -> u32 {
 struct Reader<'r> {
     forms: &'r Forms,
     outside: &'r Outside<'r>,
-    destinations: &'r FxHashMap<usize, Destination>,
+    addresses: &'r Addresses,
     out: Function,
     registers: FxHashMap<Register, view::Reg>,
+    /// The instruction that stands for registers without a defined value at the entry.
+    undefined: Option<usize>,
     lanes: u32,
 }
 
@@ -142,11 +171,79 @@ impl Reader<'_> {
         })
     }
 
+    /// Appends instructions for what registers hold at the entry, and their text.
+    fn at_entry(&mut self, kernel: &Option<Vec<AtEntry>>, text: &mut String) {
+        let exec = Operand::Reg(self.reg(Register::Mask(Reg::ExecLo)));
+        let Some(all) = kernel else {
+            // A lane may be inactive where the function is called.
+            let was = Operand::Special("exec".to_owned());
+            return self.entry_inst(exec, vec![was], None, "exec = exec of the caller", text);
+        };
+        self.entry_inst(exec, vec![Operand::Int(1)], Some((Eval::Mov, Type::Pred)), "exec = 1", text);
+        for AtEntry { reg, parts } in all {
+            if !self.forms.has_words(&[*reg]) {
+                continue;
+            }
+            let to = Operand::Reg(self.reg(Register::Word(*reg)));
+            let name = Register::Word(*reg).name(self.lanes);
+            // From the highest part down: what is above is moved up by the distance.
+            let mut above: Option<u32> = None;
+            for (special, from) in parts.iter().rev() {
+                let part = Operand::Special((*special).to_owned());
+                match above {
+                    None => {
+                        let line = format!("{name} = {special}");
+                        self.entry_inst(to.clone(), vec![part], Some((Eval::Mov, Type::U32)), &line, text);
+                    }
+                    Some(bit) => {
+                        let by = 1i64 << (bit - from);
+                        let inputs = vec![to.clone(), Operand::Int(by), part];
+                        let line = format!("{name} = {name} * {by} + {special}");
+                        self.entry_inst(to.clone(), inputs, Some((Eval::Mad, Type::U32)), &line, text);
+                    }
+                }
+                above = Some(*from);
+            }
+        }
+        self.undefined = Some(self.out.insts.len());
+        let line = "other registers have no defined value";
+        self.entry_inst(Operand::List(Vec::new()), Vec::new(), None, line, text);
+    }
+
+    fn entry_inst(
+        &mut self,
+        to: Operand,
+        inputs: Vec<Operand>,
+        eval: Option<(Eval, Type)>,
+        line: &str,
+        text: &mut String,
+    ) {
+        text.push_str("\t; ");
+        let start = small(text.len());
+        text.push_str(line);
+        let span = Span { start, end: small(text.len()) };
+        text.push('\n');
+        let roles = [Role::Def].into_iter().chain(inputs.iter().map(|_| Role::Use)).collect();
+        let semantics =
+            view::Semantics { opcode: "entry".to_owned(), class: Class::Move, ..view::Semantics::default() };
+        self.out.insts.push(view::Inst {
+            span,
+            class: Class::Move,
+            operands: [to].into_iter().chain(inputs).collect(),
+            roles,
+            eval,
+            semantics: Arc::new(semantics),
+            ..view::Inst::default()
+        });
+    }
+
     fn words(&mut self, regs: &[Reg]) -> Option<Operand> {
-        let there: Vec<Reg> =
-            regs.iter().copied().filter(|reg| self.forms.has_words(std::slice::from_ref(reg))).collect();
-        let mut all: Vec<Operand> =
-            there.into_iter().map(|reg| Operand::Reg(self.reg(Register::Word(reg)))).collect();
+        // A word that nothing reads keeps its place.
+        let word = |reg: &Reg| match self.forms.has_words(std::slice::from_ref(reg)) {
+            true => Operand::Reg(self.reg(Register::Word(*reg))),
+            false => Operand::Sink,
+        };
+        let mut all: Vec<Operand> = regs.iter().map(word).collect();
         match all.len() {
             0 | 1 => all.pop(),
             _ => Some(Operand::Vector(all)),
@@ -164,7 +261,10 @@ impl Reader<'_> {
         let mut operands: Vec<(Operand, Role)> = Vec::new();
         // Other forms of results follow the operands of the text.
         let mut further: Vec<(Operand, Role)> = Vec::new();
-        for (piece, role) in pieces(inst) {
+        let all = pieces(inst);
+        let on_masks = is_transparent(inst) && self.is_on_masks(inst, &all);
+        let masks_first = !is_transparent(inst) || on_masks;
+        for (piece, role) in all {
             let written = matches!(role, Role::Def | Role::UseDef);
             match piece {
                 Piece::Constant(constant) => operands.push((constant, role)),
@@ -180,18 +280,35 @@ impl Reader<'_> {
                 }
                 Piece::Mask(low) if !written => operands.push((self.mask(low), role)),
                 Piece::Mask(low) => {
-                    self.write_mask(&mask_words(low, inst.lanes()), role, &mut operands, &mut further)
+                    let regs = mask_words(low, inst.lanes());
+                    self.either(&regs, role, true, &mut operands, &mut further);
                 }
-                Piece::Either(regs) => self.write_mask(&regs, role, &mut operands, &mut further),
+                Piece::Either(regs) => self.either(&regs, role, masks_first, &mut operands, &mut further),
             }
         }
+        let destination = self.addresses.destinations.get(&at).copied();
+        let mut semantics = semantics::of(inst, destination == Some(Destination::Caller));
+        operands.extend(semantics::clock(inst).map(|name| (Operand::Special(name.to_owned()), Role::Use)));
+        if semantics.class == Class::Compare {
+            // The results come first, wherever the text has them.
+            operands.sort_by_key(|(_, role)| *role != Role::Def);
+        }
+        semantics.results = self.results(inst, on_masks, semantics.effect, &operands);
+        let eval = evaluated::simple(&semantics.results, &operands);
         operands.extend(further);
-        let destination = self.destinations.get(&at).copied();
-        let mut semantics = semantics::of(inst, destination.as_ref());
         semantics.native = view::Native::new(Arc::new(Native { inst: *inst, address }));
         match destination {
             Some(destination) if semantics.class == Class::Call => self.call(destination, &mut operands),
             _ => {}
+        }
+        let mut eval = eval;
+        let argument = self.addresses.arguments.get(&at).and_then(|offset| self.parameter(*offset));
+        if let Some(address) = argument {
+            operands.retain(|(_, role)| *role != Role::Addr);
+            let place = operands.iter().position(|(_, role)| *role != Role::Def).unwrap_or(operands.len());
+            operands.insert(place.min(1), (address, Role::Addr));
+            semantics.space = Space::Param;
+            eval = semantics.result.map(|ty| (Eval::LoadParam, ty));
         }
         let guard = self.guard(inst);
         let (operands, roles) = operands.into_iter().unzip();
@@ -203,8 +320,28 @@ impl Reader<'_> {
             semantics: Arc::new(semantics),
             operands,
             roles,
+            eval,
             ..view::Inst::default()
         });
+    }
+
+    /// What a decoder can evaluate again.
+    fn results(
+        &mut self,
+        inst: &Inst,
+        on_masks: bool,
+        effect: view::Effect,
+        all: &[(Operand, Role)],
+    ) -> Vec<view::Derived> {
+        let (scc, exec) = (self.reg(Register::Word(Reg::Scc)), self.reg(Register::Mask(Reg::ExecLo)));
+        let operands = Operands { all, scc, exec };
+        let compared = match effect {
+            view::Effect::Compare(view::Comparison { relation, ty, .. }) => {
+                evaluated::comparison(relation, ty, inst, operands)
+            }
+            _ => Vec::new(),
+        };
+        if compared.is_empty() { evaluated::results(inst, on_masks, operands) } else { compared }
     }
 
     /// What a branch on VCC asks, which no bit of one lane says.
@@ -222,22 +359,34 @@ impl Reader<'_> {
         });
     }
 
-    /// A mask in the forms that it has: as a mask if there is one, else as words. The other form follows.
-    fn write_mask(
+    /// Whether a transparent operation is one of each lane's bit: it writes EXEC, or its result is a mask.
+    fn is_on_masks(&self, inst: &Inst, all: &[(Piece, Role)]) -> bool {
+        let result = all.iter().find_map(|(piece, role)| match (piece, role) {
+            (Piece::Either(regs), Role::Def | Role::UseDef) => Some(regs),
+            _ => None,
+        });
+        inst.name().contains("exec_") || result.is_some_and(|regs| self.forms.mask(regs).is_some())
+    }
+
+    /// Scalar registers in one of the forms that they have. The other form follows.
+    fn either(
         &mut self,
         regs: &[Reg],
         role: Role,
+        masks_first: bool,
         operands: &mut Vec<(Operand, Role)>,
         further: &mut Vec<(Operand, Role)>,
     ) {
         let mask = self.forms.mask(regs).map(|low| self.mask(low));
         let words = if self.forms.has_words(regs) { self.words(regs) } else { None };
-        match (mask, words) {
-            (Some(mask), words) => {
-                operands.push((mask, role));
-                further.extend(words.map(|words| (words, role)));
+        let (one, other) = if masks_first { (mask, words) } else { (words, mask) };
+        match (one, other) {
+            (Some(one), other) => {
+                operands.push((one, role));
+                // Both forms are equal, so one read says it.
+                further.extend(other.filter(|_| role != Role::Use).map(|other| (other, role)));
             }
-            (None, Some(words)) => operands.push((words, role)),
+            (None, Some(other)) => operands.push((other, role)),
             (None, None) if role == Role::Def => operands.push((Operand::Sink, role)),
             (None, None) => {}
         }
@@ -255,6 +404,16 @@ impl Reader<'_> {
             _ => return None,
         };
         Some(Guard { reg: self.reg(register), negate })
+    }
+
+    /// The address of an argument at this offset.
+    fn parameter(&self, offset: i64) -> Option<Operand> {
+        let offset = u32::try_from(offset).ok()?;
+        let all = &self.outside.parameters;
+        let before = all.partition_point(|(_, from, _)| *from <= offset).checked_sub(1)?;
+        let (symbol, from, size) = *all.get(before)?;
+        let plus = offset - from;
+        (u64::from(plus) < size).then_some(Operand::Address(Base::Symbol(symbol), plus.into()))
     }
 
     /// The called function, and the registers that it can write.
@@ -311,6 +470,22 @@ impl Reader<'_> {
                 }
             }
         }
+    }
+}
+
+/// Says at instruction `at` that all registers which nothing before it writes are 0: a program whose
+/// behaviour is defined does not depend on them.
+fn define_rest(function: &mut Function, at: usize) {
+    let before = function.insts.get(..at).unwrap_or_default();
+    let defined: Vec<view::Reg> = before.iter().flat_map(view::Inst::defs).collect();
+    let rest = (0..function.regs.len()).map(|reg| view::Reg(small(reg))).filter(|reg| !defined.contains(reg));
+    let all: Vec<Operand> = rest.map(Operand::Reg).collect();
+    let zero = |element| Derived { operand: 0, element, value: Expr::Int(0) };
+    let results = (0..all.len()).map(zero).collect();
+    if let Some(inst) = function.insts.get_mut(at) {
+        let old = &*inst.semantics;
+        inst.semantics = Arc::new(view::Semantics { results, ..old.clone() });
+        inst.operands = vec![Operand::Vector(all)];
     }
 }
 

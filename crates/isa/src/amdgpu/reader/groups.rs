@@ -2,7 +2,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::calls::Destination;
+use super::addresses::{Addresses, Destination};
 use super::code::Code;
 use crate::amdgpu::inst::Reg;
 
@@ -18,14 +18,14 @@ pub(super) struct Groups {
 
 impl Groups {
     /// The groups of these functions, by their calls.
-    pub(super) fn of(functions: &[Code<'_>], calls: &[FxHashMap<usize, Destination>]) -> Groups {
+    pub(super) fn of(functions: &[Code<'_>], addresses: &[Addresses]) -> Groups {
         let entries: FxHashMap<u64, usize> = functions.iter().map(Code::entry).zip(0..).collect();
         let devices: Vec<usize> =
             functions.iter().enumerate().filter(|(_, f)| f.kernel.is_none()).map(|(i, _)| i).collect();
-        let callees = |calls: &FxHashMap<usize, Destination>, code: &Code<'_>| -> Vec<usize> {
+        let callees = |addresses: &Addresses, code: &Code<'_>| -> Vec<usize> {
             let is_call = |at: &usize| code.insts.get(*at).is_some_and(|(_, i)| i.name() != "s_setpc_b64");
             let mut all = Vec::new();
-            for (_, destination) in calls.iter().filter(|(at, _)| is_call(at)) {
+            for (_, destination) in addresses.destinations.iter().filter(|(at, _)| is_call(at)) {
                 match destination {
                     Destination::Address(entry) if entries.contains_key(entry) => {
                         all.extend(entries.get(entry))
@@ -40,7 +40,7 @@ impl Groups {
             all.dedup();
             all
         };
-        let edges: Vec<Vec<usize>> = calls.iter().zip(functions).map(|(c, f)| callees(c, f)).collect();
+        let edges: Vec<Vec<usize>> = addresses.iter().zip(functions).map(|(a, f)| callees(a, f)).collect();
         let mut of: Vec<usize> = (0..functions.len()).collect();
         for (i, callees) in edges.iter().enumerate() {
             for callee in callees {

@@ -22,8 +22,9 @@
     clippy::indexing_slicing
 )]
 
-mod calls;
+mod addresses;
 mod code;
+mod evaluated;
 mod forms;
 mod function;
 mod groups;

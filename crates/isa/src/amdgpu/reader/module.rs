@@ -4,14 +4,17 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::calls::{Destination, destinations};
+use super::addresses::{Addresses, addresses};
 use super::code::{Code, functions};
 use super::forms::Forms;
-use super::function::{Outside, begins, function, small};
+use super::function::{AtEntry, Outside, begins, function, small};
 use super::groups::Groups;
-use crate::amdgpu::object::{Argument, CodeObject, Field, Kernel, KernelMetadata};
+use crate::amdgpu::inst::Reg;
+use crate::amdgpu::object::{
+    Argument, CodeObject, Descriptor, Field, Initial, Kernel, KernelMetadata, WorkgroupIds,
+};
 use crate::image::Error;
-use crate::view::{FuncId, Function, Module, Space, Symbol, SymbolId, Type};
+use crate::view::{FuncId, Module, Space, Symbol, SymbolId, Type};
 
 /// Reads a code object.
 ///
@@ -20,9 +23,13 @@ use crate::view::{FuncId, Function, Module, Space, Symbol, SymbolId, Type};
 pub fn read(object: &CodeObject<'_>) -> Result<Module, Error> {
     let lanes = lanes(object)?;
     let code = functions(object, if lanes == 32 { 32 } else { 64 });
-    let calls: Vec<FxHashMap<usize, Destination>> =
-        code.iter().map(|code| destinations(object, code, &begins(code))).collect();
-    let groups = Groups::of(&code, &calls);
+    let follow = |written: &dyn Fn(Option<u64>) -> Option<Vec<Reg>>| -> Vec<Addresses> {
+        code.iter().map(|code| addresses(object, code, &begins(code), written)).collect()
+    };
+    // What a call writes is known once it is known what it calls; then more addresses survive calls.
+    let first = Groups::of(&code, &follow(&|_| None));
+    let found = follow(&|entry| Some(first.written(entry)));
+    let groups = Groups::of(&code, &found);
     let mut module = Module {
         digest: crate::digest(object.bytes),
         target: object.target.target.name().to_owned(),
@@ -40,15 +47,31 @@ pub fn read(object: &CodeObject<'_>) -> Result<Module, Error> {
             (*group, Forms::of(all, if lanes == 32 { 32 } else { 64 }))
         })
         .collect();
-    let outside =
-        Outside { functions: &by_entry, external: &external, written: &|entry| groups.written(entry) };
+    let written = |entry| groups.written(entry);
+    let mut outside = Outside {
+        functions: &by_entry,
+        external: &external,
+        written: &written,
+        at_entry: None,
+        parameters: Vec::new(),
+    };
     let mut text = String::new();
-    let none = (Forms::default(), FxHashMap::default());
+    let none = (Forms::default(), Addresses::default());
     for (i, one) in code.iter().enumerate() {
         let forms = groups.of.get(i).and_then(|group| forms.get(group)).unwrap_or(&none.0);
-        let mut out = function(one, i, forms, calls.get(i).unwrap_or(&none.1), &outside, &mut text);
-        if let Some(kernel) = one.kernel.and_then(|kernel| object.kernels.get(kernel)) {
-            describe(object, kernel, FuncId(small(i)), &mut out, &mut module);
+        let kernel = one.kernel.and_then(|kernel| object.kernels.get(kernel));
+        let described = kernel.map(|kernel| describe(object, kernel, FuncId(small(i)), &mut module));
+        outside.at_entry = kernel.map(|kernel| at_entry(&kernel.descriptor));
+        outside.parameters = described.as_ref().map_or(Vec::new(), |d| {
+            let size = |id: &SymbolId| module.symbols.get(id.index()).map_or(0, |symbol| symbol.size);
+            let all = d.params.iter().zip(&d.param_offsets).map(|(id, offset)| (*id, *offset, size(id)));
+            let mut all: Vec<(SymbolId, u32, u64)> = all.collect();
+            all.sort_by_key(|(_, offset, _)| *offset);
+            all
+        });
+        let mut out = function(one, i, forms, found.get(i).unwrap_or(&none.1), &outside, &mut text);
+        if let Some(Described { params, param_offsets, limits }) = described {
+            (out.params, out.param_offsets, out.limits) = (params, param_offsets, limits);
         }
         module.functions.push(out);
     }
@@ -131,8 +154,54 @@ fn variables(object: &CodeObject<'_>, module: &mut Module) -> FxHashMap<usize, S
     out
 }
 
+/// What descriptor and metadata say of a kernel.
+#[derive(Default)]
+struct Described {
+    params: Vec<SymbolId>,
+    param_offsets: Vec<u32>,
+    limits: Vec<(String, Vec<u32>)>,
+}
+
+/// What registers hold when a kernel begins (LLVM, User Guide for AMDGPU Backend, "Initial Kernel Execution
+/// State").
+fn at_entry(descriptor: &Descriptor) -> Vec<AtEntry> {
+    let mut out = Vec::new();
+    let mut hold = |reg, parts: &[(&'static str, u32)]| out.push(AtEntry { reg, parts: parts.to_vec() });
+    match descriptor.workgroup_ids() {
+        WorkgroupIds::TrapTemporaries => {
+            hold(Reg::Ttmp(9), &[("%ctaid.x", 0)]);
+            hold(Reg::Ttmp(7), &[("%ctaid.y", 0), ("%ctaid.z", 16)]);
+        }
+        WorkgroupIds::Sgprs => {
+            for sgprs in descriptor.initial_sgprs() {
+                let name = match sgprs.content {
+                    Initial::WorkgroupIdX => "%ctaid.x",
+                    Initial::WorkgroupIdY => "%ctaid.y",
+                    Initial::WorkgroupIdZ => "%ctaid.z",
+                    _ => continue,
+                };
+                if let Ok(n) = u8::try_from(sgprs.first) {
+                    hold(Reg::S(n), &[(name, 0)]);
+                }
+            }
+        }
+    }
+    const IDS: [(&str, u32); 3] = [("%tid.x", 0), ("%tid.y", 10), ("%tid.z", 20)];
+    let count = descriptor.workitem_dimensions().and_then(|n| usize::try_from(n).ok()).unwrap_or(0);
+    let ids = IDS.get(..count).unwrap_or_default();
+    if descriptor.packs_workitem_ids() {
+        if !ids.is_empty() {
+            hold(Reg::V(0), ids);
+        }
+    } else {
+        ids.iter().zip(0..).for_each(|((name, _), n)| hold(Reg::V(n), &[(name, 0)]));
+    }
+    out
+}
+
 /// Adds what descriptor and metadata say of a kernel.
-fn describe(object: &CodeObject<'_>, kernel: &Kernel, id: FuncId, out: &mut Function, module: &mut Module) {
+fn describe(object: &CodeObject<'_>, kernel: &Kernel, id: FuncId, module: &mut Module) -> Described {
+    let mut out = Described::default();
     let mut declare = |symbol: Symbol| {
         module.symbols.push(Symbol { owner: Some(id), ..symbol });
         SymbolId(small(module.symbols.len() - 1))
@@ -155,6 +224,7 @@ fn describe(object: &CodeObject<'_>, kernel: &Kernel, id: FuncId, out: &mut Func
     declare(bytes(Space::Shared, "lds", size(Field::GroupSegment), 16));
     declare(bytes(Space::Local, "scratch", size(Field::PrivateSegment), 16));
     out.limits = metadata.map(limits).unwrap_or_default();
+    out
 }
 
 fn parameter(place: usize, argument: &Argument) -> Symbol {

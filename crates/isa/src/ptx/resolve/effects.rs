@@ -26,6 +26,7 @@ pub fn semantics(form: &Arc<Opcode>) -> Semantics {
         order: order(form),
         product: product(form, class),
         native: Native::new(form.clone()),
+        ..Semantics::default()
     }
 }
 

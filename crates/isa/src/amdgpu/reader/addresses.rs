@@ -1,0 +1,370 @@
+//! Addresses that scalar registers hold: of functions, which code computes from its program counter, and of a
+//! kernel's arguments.
+//!
+//! Code adds the distance to `s_getpc_b64`, 32 bits after 32 bits, or loads the address from a table that the
+//! loader fills in. Both are followed through the function: what registers hold at the beginning of a basic
+//! block is what they hold at the end of every block before it.
+//!
+//! # Invariants
+//! - An address is known only if every instruction that it comes from is.
+//! - A call keeps only registers that the called function, and what it calls, do not write.
+//!
+//! # Limitations
+//! - Addresses that come through memory, or a lane of a vector register, are unknown.
+
+use rustc_hash::FxHashMap;
+
+use super::code::{Code, ends, length};
+use super::pieces::next;
+use super::semantics::ends_block;
+use crate::amdgpu::inst::{Inst, Operand, Reg, Value, registers_of};
+use crate::amdgpu::object::{CodeObject, Initial};
+
+/// `R_AMDGPU_ABS64` and `R_AMDGPU_RELATIVE64`.
+const ABSOLUTE: u32 = 3;
+const RELATIVE: u32 = 13;
+
+/// Where an instruction that leaves the function goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Destination {
+    /// The address of code in the object.
+    Address(u64),
+    /// A symbol that another object defines: its place among the relocations.
+    External(usize),
+    /// Where the caller continues.
+    Caller,
+    /// What registers say.
+    Unknown,
+}
+
+/// What addresses say of the instructions of a function, by position.
+#[derive(Debug, Default)]
+pub(super) struct Addresses {
+    /// Destinations of calls and indirect branches.
+    pub(super) destinations: FxHashMap<usize, Destination>,
+    /// Offsets in the kernel's arguments that instructions load from, bytes.
+    pub(super) arguments: FxHashMap<usize, i64>,
+}
+
+/// Half of an address.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Half {
+    /// A constant that is part of no address yet.
+    Constant(u32),
+    /// Half of an address in the object, as the object is laid out in the file.
+    Object(u32),
+    /// Half of the address of an external symbol: its place among the relocations, and whether it is the high
+    /// half.
+    External(usize, bool),
+    /// Half of the address of the kernel's arguments, and what was added to it.
+    Arguments(i64, bool),
+    /// Half of the address where the caller continues.
+    Link(bool),
+}
+
+type State = FxHashMap<Reg, Half>;
+
+/// What a call writes, by the address of the function; of an unknown one under `None`.
+pub(super) type Written<'w> = &'w dyn Fn(Option<u64>) -> Option<Vec<Reg>>;
+
+/// Follows addresses through a function. `begins`: where its basic blocks begin, ascending. `written`: `None`
+/// if a call may write anything.
+pub(super) fn addresses(
+    object: &CodeObject<'_>,
+    code: &Code<'_>,
+    begins: &[usize],
+    written: Written<'_>,
+) -> Addresses {
+    let block_of = |at: usize| begins.binary_search(&at).ok();
+    let mut states: Vec<Option<State>> = vec![None; begins.len()];
+    if let Some(first) = states.first_mut() {
+        *first = Some(entry(object, code));
+    }
+    let mut out = Addresses::default();
+    let mut work = vec![0];
+    while let Some(block) = work.pop() {
+        let Some(state) = states.get(block).cloned().flatten() else { continue };
+        let (left, last) = walk(object, code, begins, block, state, written, &mut out);
+        for next in successors(code, last).into_iter().filter_map(block_of) {
+            let Some(known) = states.get_mut(next) else { continue };
+            let changed = match known {
+                None => {
+                    *known = Some(left.clone());
+                    true
+                }
+                Some(known) => {
+                    let before = known.len();
+                    known.retain(|reg, half| left.get(reg) == Some(half));
+                    known.len() < before
+                }
+            };
+            if changed {
+                work.push(next);
+            }
+        }
+    }
+    // Code that no path was found to.
+    for block in (0..begins.len()).filter(|block| states.get(*block).is_some_and(Option::is_none)) {
+        walk(object, code, begins, block, State::default(), written, &mut out);
+    }
+    out
+}
+
+/// Follows a basic block. Returns what registers hold at its end, and its last instruction.
+fn walk(
+    object: &CodeObject<'_>,
+    code: &Code<'_>,
+    begins: &[usize],
+    block: usize,
+    halves: State,
+    written: Written<'_>,
+    out: &mut Addresses,
+) -> (State, usize) {
+    let start = begins.get(block).copied().unwrap_or_default();
+    let end = begins.get(block + 1).copied().unwrap_or(code.insts.len());
+    let mut known = Known { object, halves, carry: None };
+    for (at, (address, inst)) in code.insts.iter().enumerate().take(end).skip(start) {
+        let mut called = None;
+        match inst.name() {
+            "s_call_b64" => {
+                let target = code.target(at).map_or(Destination::Unknown, Destination::Address);
+                called = Some(target);
+            }
+            "s_swappc_b64" | "s_setpc_b64" => {
+                let from = source_regs(inst).unwrap_or_default();
+                let link = from.first() == Some(&LINK) && code.kernel.is_none();
+                let destination = match known.pair(&from) {
+                    Some(destination) => destination,
+                    None if inst.name() == "s_setpc_b64" && link => Destination::Caller,
+                    None => Destination::Unknown,
+                };
+                called = Some(destination);
+            }
+            _ => {}
+        }
+        out.destinations.extend(called.map(|destination| (at, destination)));
+        match known.argument(inst) {
+            Some(offset) => out.arguments.insert(at, offset),
+            None => out.arguments.remove(&at),
+        };
+        known.step(*address, inst);
+        if called.is_some() {
+            let entry = match called {
+                Some(Destination::Address(entry)) => Some(entry),
+                _ => None,
+            };
+            match written(entry) {
+                Some(regs) => regs.iter().for_each(|reg| {
+                    known.halves.remove(reg);
+                }),
+                None => known.halves.clear(),
+            }
+        }
+    }
+    known.halves.retain(|_, half| !matches!(half, Half::Constant(_)));
+    (known.halves, end.saturating_sub(1))
+}
+
+/// What registers hold at the function's entry.
+fn entry(object: &CodeObject<'_>, code: &Code<'_>) -> State {
+    let mut state = State::default();
+    let mut hold = |first: Option<Reg>, half: fn(bool) -> Half| {
+        let second = first.and_then(next);
+        state.extend(first.map(|reg| (reg, half(false))));
+        state.extend(second.map(|reg| (reg, half(true))));
+    };
+    match code.kernel.and_then(|kernel| object.kernels.get(kernel)) {
+        Some(kernel) => {
+            let all = kernel.descriptor.initial_sgprs();
+            let pointer = all.iter().find(|sgprs| sgprs.content == Initial::KernargSegmentPtr);
+            let first = pointer.and_then(|sgprs| u8::try_from(sgprs.first).ok()).map(Reg::S);
+            hold(first, |high| Half::Arguments(0, high));
+        }
+        None => hold(Some(LINK), Half::Link),
+    }
+    state
+}
+
+/// Positions where control can go after an instruction that ends a block.
+fn successors(code: &Code<'_>, last: usize) -> Vec<usize> {
+    let Some((_, inst)) = code.insts.get(last) else { return Vec::new() };
+    let target = if ends_block(inst) { code.target(last).and_then(|to| code.at(to)) } else { None };
+    target.into_iter().chain((!ends(inst)).then_some(last + 1)).collect()
+}
+
+/// The first register of the return address (LLVM, User Guide for AMDGPU Backend, "Calling Conventions").
+const LINK: Reg = Reg::S(30);
+
+/// Registers of the only source of an instruction.
+fn source_regs(inst: &Inst) -> Option<Vec<Reg>> {
+    inst.operands().last().map(|operand| registers_of(operand.value))
+}
+
+/// Halves that an instruction writes, and its carry.
+type Results = (Vec<(Reg, Half)>, Option<Carry>);
+
+struct Known<'a, 'b> {
+    object: &'a CodeObject<'b>,
+    halves: State,
+    /// SCC, if it is the known carry of an addition. Of the address of arguments it is what was added.
+    carry: Option<Carry>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Carry {
+    Bit(bool),
+    Arguments(i64),
+}
+
+impl Known<'_, '_> {
+    fn pair(&self, regs: &[Reg]) -> Option<Destination> {
+        let [low, high] = regs else { return None };
+        match (*self.halves.get(low)?, *self.halves.get(high)?) {
+            (Half::Object(low), Half::Object(high)) => {
+                Some(Destination::Address(u64::from(high) << 32 | u64::from(low)))
+            }
+            (Half::External(a, false), Half::External(b, true)) if a == b => Some(Destination::External(a)),
+            (Half::Link(false), Half::Link(true)) => Some(Destination::Caller),
+            _ => None,
+        }
+    }
+
+    /// The offset in the kernel's arguments that an instruction loads from.
+    fn argument(&self, inst: &Inst) -> Option<i64> {
+        let is_load = inst.name().starts_with("s_load_") && inst.access().is_some();
+        let base = is_load.then(|| inst.operands().get(1).map(|base| registers_of(base.value)))??;
+        let [low, high] = base[..] else { return None };
+        let (Half::Arguments(a, false), Half::Arguments(b, true)) =
+            (*self.halves.get(&low)?, *self.halves.get(&high)?)
+        else {
+            return None;
+        };
+        let alone = inst.registers()?.reads == [low, high];
+        (a == b && alone).then(|| inst.address()?.offset.checked_add(a)).flatten()
+    }
+
+    fn half(&self, operand: &Operand) -> Option<Half> {
+        match operand.value {
+            Value::Integer(n) => Some(Half::Constant(n.cast_unsigned())),
+            Value::Literal(n) => Some(Half::Constant(n)),
+            value => self.halves.get(registers_of(value).first()?).copied(),
+        }
+    }
+
+    /// What an instruction makes of it.
+    fn step(&mut self, address: u64, inst: &Inst) {
+        let results = self.results(address, inst);
+        let Some(regs) = inst.registers() else {
+            self.halves.clear();
+            self.carry = None;
+            return;
+        };
+        for reg in &regs.writes {
+            self.halves.remove(reg);
+        }
+        if regs.writes.contains(&Reg::Scc) {
+            self.carry = None;
+        }
+        if let Some((halves, carry)) = results {
+            self.halves.extend(halves);
+            self.carry = carry.or(self.carry);
+        }
+    }
+
+    /// A sum of two halves with a carry in; for the low half, the carry out.
+    fn sum(&self, a: Half, b: Half, carry: Option<Carry>) -> Option<(Half, Option<Carry>)> {
+        let (a, b) = if matches!(a, Half::Constant(_)) { (b, a) } else { (a, b) };
+        let Half::Constant(plus) = b else { return None };
+        let one = u32::from(carry == Some(Carry::Bit(true)));
+        let add = |n: u32| {
+            let (sum, over) = n.overflowing_add(plus);
+            (sum.wrapping_add(one), Some(Carry::Bit(over)))
+        };
+        match (a, carry) {
+            (Half::Object(n), None | Some(Carry::Bit(_))) => {
+                let (sum, carry) = add(n);
+                Some((Half::Object(sum), carry))
+            }
+            (Half::Constant(n), None | Some(Carry::Bit(_))) => {
+                let (sum, carry) = add(n);
+                Some((Half::Constant(sum), carry))
+            }
+            (Half::Arguments(0, false), None) => {
+                let plus = i64::from(plus);
+                Some((Half::Arguments(plus, false), Some(Carry::Arguments(plus))))
+            }
+            (Half::Arguments(0, true), Some(Carry::Arguments(added))) if plus == 0 => {
+                Some((Half::Arguments(added, true), None))
+            }
+            _ => None,
+        }
+    }
+
+    fn results(&self, address: u64, inst: &Inst) -> Option<Results> {
+        let operands = inst.operands();
+        let to = registers_of(operands.first()?.value);
+        let (low, high) = (*to.first()?, to.get(1).copied());
+        let pair = |value: u64| {
+            let [a, b, c, d, e, f, g, h] = value.to_le_bytes();
+            let (l, h) = (u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes([e, f, g, h]));
+            Some((vec![(low, Half::Object(l)), (high?, Half::Object(h))], None))
+        };
+        match inst.name() {
+            "s_getpc_b64" => pair(address.wrapping_add(length(inst))),
+            "s_add_u32" | "s_add_co_u32" => {
+                let (sum, carry) =
+                    self.sum(self.half(operands.get(1)?)?, self.half(operands.get(2)?)?, None)?;
+                Some((vec![(low, sum)], carry))
+            }
+            "s_addc_u32" | "s_add_co_ci_u32" => {
+                let carry = Some(self.carry?);
+                let (sum, _) = self.sum(self.half(operands.get(1)?)?, self.half(operands.get(2)?)?, carry)?;
+                Some((vec![(low, sum)], None))
+            }
+            "s_add_nc_u64" => {
+                let from = registers_of(operands.get(1)?.value);
+                let (Destination::Address(base), Value::Literal(plus)) =
+                    (self.pair(&from)?, operands.get(2)?.value)
+                else {
+                    return None;
+                };
+                pair(base.wrapping_add_signed(plus.cast_signed().into()))
+            }
+            "s_mov_b32" => Some((vec![(low, self.half(operands.get(1)?)?)], None)),
+            "s_mov_b64" => {
+                let from = registers_of(operands.get(1)?.value);
+                let [a, b] = from[..] else { return None };
+                Some((vec![(low, *self.halves.get(&a)?), (high?, *self.halves.get(&b)?)], None))
+            }
+            "s_load_dwordx2" | "s_load_b64" => {
+                let from = registers_of(operands.get(1)?.value);
+                let Destination::Address(table) = self.pair(&from)? else { return None };
+                // The address is that of the table's entry: no offset is left in the instruction.
+                if inst.address()?.offset != 0 || next(low) != high {
+                    return None;
+                }
+                let all = &self.object.relocations;
+                let found = all.iter().position(|r| r.address == table)?;
+                let relocation = all.get(found)?;
+                match relocation.kind {
+                    RELATIVE => pair(relocation.addend.cast_unsigned()),
+                    ABSOLUTE => {
+                        let defined = self.object.symbols.iter().find(|s| s.name == relocation.symbol);
+                        match defined {
+                            Some(symbol) => pair(symbol.value.wrapping_add_signed(relocation.addend)),
+                            None => Some((
+                                vec![
+                                    (low, Half::External(found, false)),
+                                    (high?, Half::External(found, true)),
+                                ],
+                                None,
+                            )),
+                        }
+                    }
+                    _ => None,
+                }
+            }
+            _ => None,
+        }
+    }
+}
