@@ -32,6 +32,7 @@ fn job(ctas: u32, threads: u32) -> Job {
         variable: false,
     };
     Job {
+        object: None,
         name: "job.toml".into(),
         module: "k.ptx".into(),
         text: "bare".into(),

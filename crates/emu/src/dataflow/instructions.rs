@@ -42,13 +42,16 @@ pub(super) fn table(launch: &Launch<'_>) -> Table {
     let mut accessed = None;
     for (step, (s, &origin)) in launch.code.steps.iter().zip(&launch.code.origin).enumerate() {
         let (func, inst) = origin;
-        // An instruction of AMD's that accesses several words has a step for each.
-        let accesses = launch.code.exec.is_some() && matches!(s.op, Op::Ld(_) | Op::St(_));
+        // An instruction of AMD's that accesses several words has a step for each. What registers hold at the
+        // entry is a step without cost.
+        let amd = launch.code.exec.is_some();
+        let accesses = amd && matches!(s.op, Op::Ld(_) | Op::St(_));
+        let counts = s.cost > 0 || accesses || amd && matches!(s.op, Op::Nop);
         let continues = accesses && accessed == Some(origin);
         accessed = accesses.then_some(origin);
         out.continues.push(continues);
         let function = launch.module.functions.get(func.index());
-        let found = function.and_then(|f| f.insts.get(inst.index())).filter(|_| s.cost > 0 || accesses);
+        let found = function.and_then(|f| f.insts.get(inst.index())).filter(|_| counts);
         let Some(i) = found else {
             out.steps.push(u32::MAX);
             continue;

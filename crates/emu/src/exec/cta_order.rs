@@ -73,6 +73,7 @@ mod tests {
         let addresses = vec![None; module.symbols.len()];
         let (plan, stack) = (None, 0);
         let r = Request {
+            amd: None,
             module: &module,
             source: &source,
             addresses: &addresses,

@@ -166,13 +166,14 @@ impl InstDecoder for AmdDecoder<'_> {
         fixes: &mut Vec<BranchFixup>,
     ) -> Result<(), EmuError> {
         let Some(native) = view.semantics.native.get::<Native>() else {
-            // The only instruction that the view adds: whether a lane of VCC is set, before a branch on that.
-            let (Some(to), Some(vcc)) =
-                (self.planes.get(&Register::AnyVcc), self.planes.get(&Register::Mask(Reg::VccLo)))
-            else {
-                return Err(unsupported("it is no instruction of AMD's"));
-            };
             b.begin(id, None);
+            // The view adds instructions: what registers hold at the entry, which they do here already, and
+            // whether a lane of VCC is set, before a branch on that.
+            let planes = (self.planes.get(&Register::AnyVcc), self.planes.get(&Register::Mask(Reg::VccLo)));
+            let (true, (Some(to), Some(vcc))) = (view.class == Class::Warp, planes) else {
+                b.emit(Op::Nop);
+                return Ok(());
+            };
             b.emit_main(Op::Wave(any, Args { dst: [*to, 0, 0, 0], src: [*vcc, 0, 0, 0], imm: 0 }));
             return Ok(());
         };
