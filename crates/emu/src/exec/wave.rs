@@ -18,7 +18,7 @@
 use std::sync::atomic::{Ordering::SeqCst, fence};
 
 use crate::check::{Checker, Checking};
-use crate::code::{Op, Wave, WaveCondition};
+use crate::code::{Code, Op, Wave, WaveCondition};
 use crate::exec::cta_state::CtaState;
 use crate::exec::fault::Fault;
 use crate::exec::interpreter::{access_fault, run_hook};
@@ -159,14 +159,35 @@ pub fn run(
             Op::Nop => {}
             Op::Fence => fence(SeqCst),
             _ => {
+                // The data flow has the accesses of an instruction one after the other.
+                let last = if checked { last_access(code, pc) } else { pc };
                 for (at, half) in halves.iter_mut().enumerate() {
-                    let used = memory_step(half, launch, cta, check, pc).map_err(|f| (at, f))?;
-                    left = left.saturating_sub(used);
+                    for step in pc..=last {
+                        let used = memory_step(half, launch, cta, check, step).map_err(|f| (at, f))?;
+                        left = left.saturating_sub(used);
+                    }
                 }
+                let more = code.steps.get(pc as usize + 1..=last as usize).unwrap_or_default();
+                cta.clock += more.iter().map(|s| u64::from(s.cost)).sum::<u64>();
+                pc = last;
             }
         }
         pc += 1;
     }
+}
+
+/// The last of the steps that access memory for the instruction of a step.
+fn last_access(code: &Code, pc: u32) -> u32 {
+    let of = |at: u32| {
+        let step = code.steps.get(at as usize).filter(|s| matches!(s.op, Op::Ld(_) | Op::St(_)))?;
+        Some((step.guard, code.origin.get(at as usize)?))
+    };
+    let first = of(pc);
+    let mut last = pc;
+    while first.is_some() && of(last + 1) == first {
+        last += 1;
+    }
+    last
 }
 
 /// Shows a step to the checks, unless it accesses memory: then [`memory_step`] does, as the checks may keep

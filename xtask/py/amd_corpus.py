@@ -1,0 +1,138 @@
+"""Compiles the corpus' CUDA kernels as HIP for AMD's targets, and runs them on the CPU device.
+
+Usage: amd_corpus.py CLANG PRLX [--target TARGET] [WORD...], from the root of the repository (`cargo xtask amd-corpus`
+does it). Words select kernels by name.
+
+Every kernel must give the results that its launch file expects, must be `same` as itself at levels `path` and `events`,
+and must decode to the same path whether decisions that follow from others are recorded or not.
+tests/kernels/amd/corpus.txt lists the kernels that are not HIP, with reasons: the others must compile. Modules are kept
+in target/amd, and compiled again if their source is newer.
+"""
+
+import collections
+import concurrent.futures
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+
+CORPUS = pathlib.Path("tests/kernels/cuda")
+LIST = pathlib.Path("tests/kernels/amd/corpus.txt")
+HEADERS = pathlib.Path("tests/kernels/amd/hip")
+OUT = pathlib.Path("target/amd")
+# Name, processor, further flags. RDNA has waves of 32 and of 64 lanes.
+TARGETS = (
+    ("gfx90a", "gfx90a", ()),
+    ("gfx942", "gfx942", ()),
+    ("gfx1030", "gfx1030", ()),
+    ("gfx1100", "gfx1100", ()),
+    ("gfx1100-wave64", "gfx1100", ("-mwavefrontsize64",)),
+    ("gfx1201", "gfx1201", ()),
+)
+CHECKS = ("results", "same at path", "same at events", "path without elision")
+FLAGS = (
+    *("-x", "hip", "--offload-device-only", "--no-gpu-bundle-output", "-nogpuinc", "-nogpulib", "-fms-extensions"),
+    *("-std=c++17", "-O2", "-gline-tables-only", "-mcode-object-version=5", "-include", "gpu.h", "-I"),
+)
+
+
+def build(clang, folder, target):
+    """Makes a kernel's code object and launch file for a target. Returns the launch file."""
+    name, processor, flags = target
+    out = OUT / folder.name
+    out.mkdir(parents=True, exist_ok=True)
+    for file in folder.glob("*.npy"):
+        shutil.copy2(file, out)
+    shutil.copy2(folder / "kernel.cu", out)
+    module, source = out / f"{name}.co", folder / "kernel.cu"
+    newest = max(source.stat().st_mtime, (HEADERS / "gpu.h").stat().st_mtime)
+    if not module.is_file() or module.stat().st_mtime < newest:
+        words = [clang, f"--offload-arch={processor}", *flags, *FLAGS, str(HEADERS.resolve()), "kernel.cu", "-o", module.name]
+        done = subprocess.run(words, cwd=out, capture_output=True, text=True)
+        if done.returncode:
+            raise RuntimeError(f"does not compile:\n{done.stderr[:2000]}")
+    launch = (folder / "launch.toml").read_text().splitlines()
+    lines = [f'module = "{module.name}"' if line.split("=")[0].strip() == "module" else line for line in launch]
+    file = out / f"{name}.toml"
+    file.write_text("\n".join(lines) + "\n")
+    return file
+
+
+def call(prlx, *words):
+    """Runs a command. Returns its exit code and its output."""
+    done = subprocess.run([prlx, *map(str, words)], capture_output=True, text=True, timeout=600)
+    return done.returncode, done.stdout + done.stderr
+
+
+def compare(prlx, *words):
+    """Compares. Returns an error, or None if the verdict is `same`."""
+    code, text = call(prlx, "compare", *words)
+    return None if code == 0 else text.strip()[:600]
+
+
+def check(clang, prlx, folder, target):
+    """Builds and checks a kernel for a target. Returns errors by check."""
+    try:
+        launch = build(clang, folder, target)
+    except RuntimeError as error:
+        return {name: str(error) for name in CHECKS}
+    code, text = call(prlx, "run", launch)
+    if code:
+        return {name: text.strip()[:600] for name in CHECKS}
+    errors = {
+        CHECKS[1]: compare(prlx, launch, launch),
+        CHECKS[2]: compare(prlx, launch, launch, "--level", "events"),
+        CHECKS[3]: without_elision(prlx, launch),
+    }
+    return {name: error for name, error in errors.items() if error}
+
+
+def without_elision(prlx, launch):
+    """Compares a recording of all decisions with one of those that do not follow from others."""
+    files = [launch.with_suffix(suffix) for suffix in (".all.prlx", ".prlx")]
+    for file, flags in zip(files, (["--no-elide"], [])):
+        code, text = call(prlx, "record", launch, "-o", file, "--force", *flags)
+        if code:
+            return text.strip()[:600]
+    code, text = call(prlx, "diff", *files)
+    for file in files:
+        file.unlink(missing_ok=True)
+    return None if code == 0 else text.strip()[:600]
+
+
+def main():
+    clang, prlx, *words = sys.argv[1:]
+    prlx = str(pathlib.Path(prlx).resolve())
+    targets = TARGETS
+    if "--target" in words:
+        at = words.index("--target")
+        targets = [t for t in TARGETS if t[0] == words[at + 1]] or sys.exit(f"the targets are {[t[0] for t in TARGETS]}")
+        del words[at : at + 2]
+    excluded = {line.split(":")[0] for line in LIST.read_text().splitlines() if line and not line.startswith("#")}
+    folders = [f for f in sorted(CORPUS.iterdir()) if (f / "kernel.cu").is_file() and (f / "launch.toml").is_file()]
+    unknown = excluded - {f.name for f in folders}
+    if unknown:
+        sys.exit(f"{LIST} names kernels that do not exist: {sorted(unknown)}")
+    chosen = [f for f in folders if f.name not in excluded and (not words or any(word in f.name for word in words))]
+    jobs = [(folder, target) for folder in chosen for target in targets]
+    right, errors = collections.Counter(), []
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        run = lambda job: check(clang, prlx, *job)
+        for (folder, target), found in zip(jobs, pool.map(run, jobs)):
+            for name in CHECKS:
+                right[target[0], name] += name not in found
+            for name, error in found.items():
+                errors.append(f"{folder.name} for {target[0]}, {name}: {error}")
+                if len(found) == len(CHECKS):
+                    break
+    print(f"{len(chosen)} kernels; right of them:")
+    print(f"{'target':16}" + "".join(f"{name:>22}" for name in CHECKS))
+    for name, *_ in targets:
+        print(f"{name:16}" + "".join(f"{right[name, check]:22}" for check in CHECKS))
+    for error in errors:
+        print(error)
+    sys.exit(bool(errors))
+
+
+main()
