@@ -41,10 +41,6 @@ def build(clang, folder, target):
     """Makes a kernel's code object and launch file for a target. Returns the launch file."""
     name, processor, flags = target
     out = OUT / folder.name
-    out.mkdir(parents=True, exist_ok=True)
-    for file in folder.glob("*.npy"):
-        shutil.copy2(file, out)
-    shutil.copy2(folder / "kernel.cu", out)
     module, source = out / f"{name}.co", folder / "kernel.cu"
     newest = max(source.stat().st_mtime, (HEADERS / "gpu.h").stat().st_mtime)
     if not module.is_file() or module.stat().st_mtime < newest:
@@ -115,6 +111,10 @@ def main():
     if unknown:
         sys.exit(f"{LIST} names kernels that do not exist: {sorted(unknown)}")
     chosen = [f for f in folders if f.name not in excluded and (not words or any(word in f.name for word in words))]
+    for folder in chosen:
+        (OUT / folder.name).mkdir(parents=True, exist_ok=True)
+        for file in [*folder.glob("*.npy"), folder / "kernel.cu"]:
+            shutil.copy2(file, OUT / folder.name)
     jobs = [(folder, target) for folder in chosen for target in targets]
     right, errors = collections.Counter(), []
     with concurrent.futures.ThreadPoolExecutor() as pool:

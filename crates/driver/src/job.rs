@@ -295,7 +295,9 @@ impl Job {
 
     /// Size of the parameter buffer in bytes.
     pub fn params_size(&self) -> u32 {
-        self.params.iter().map(|p| p.offset + p.size).max().unwrap_or(0)
+        let end = self.params.iter().map(|p| p.offset + p.size).max().unwrap_or(0);
+        // AMD's code reads whole words.
+        if self.object.is_some() { end.next_multiple_of(8) } else { end }
     }
 
     /// Reads the source file with this path from the debug information. Searches the path below

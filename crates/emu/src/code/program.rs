@@ -44,8 +44,9 @@ pub enum Op {
     Wave(WaveFn, Args),
     /// A branch of a wave (AMD).
     WaveBranch(u32),
-    /// A jump of a wave to the address in two 32-bit planes, low half first (AMD).
-    WaveJump(u16, u16),
+    /// A jump of a wave to the address in two 32-bit planes, low half first (AMD). It changes the depth of
+    /// calls by the last number.
+    WaveJump(u16, u16, i8),
     /// Lanes of a wave that wait here for the others go on with them (AMD).
     Join,
     /// A branch to a step.

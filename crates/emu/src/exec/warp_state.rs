@@ -94,8 +94,10 @@ pub struct Warp {
     pub wgmma: WarpProducts,
     /// In a wave of AMD's: the lanes that wait at a later step for the wave, as EXEC has left them out.
     pub away: u32,
-    /// The step at which each of them waits.
-    pub away_at: [u32; LANES],
+    /// The depth of calls and the step at which each of them waits.
+    pub away_at: [(u32, u32); LANES],
+    /// The calls that a wave of AMD's is in.
+    pub call_depth: u32,
     /// The recorder of the warp, if the warp is recorded.
     pub recorder: Option<Box<Recorder>>,
     /// The index of the allocation that was accessed last.
@@ -144,7 +146,8 @@ impl Warp {
             bulk_groups: BulkGroups::default(),
             wgmma: WarpProducts::default(),
             away: 0,
-            away_at: [0; LANES],
+            away_at: [(0, 0); LANES],
+            call_depth: 0,
             recorder: None,
             allocation_hint: 0,
             group_budget: GROUP_QUANTUM,
@@ -171,7 +174,8 @@ impl Warp {
             self.planes.pred[usize::from(i)..usize::from(end)].fill(0);
         }
         self.planes.carry = 0;
-        (self.at_barrier, self.at_exchange, self.cluster_arrived, self.away) = (0, 0, 0, 0);
+        (self.at_barrier, self.at_exchange, self.cluster_arrived) = (0, 0, 0);
+        (self.away, self.call_depth) = (0, 0);
         self.stack_pointer = [code.params_bytes; LANES];
         self.alloca_bytes = [0; LANES];
         self.frames.iter_mut().for_each(Vec::clear);

@@ -101,26 +101,30 @@ pub fn run(
                     let takes = here & if bit { half.planes.get_pred(exec) } else { !half.planes.get_pred(exec) };
                     let (leave, to) = if taken { (here & !takes, pc + 1) } else { (takes, branch.to) };
                     half.away |= leave;
-                    each(leave, |l| half.away_at[l] = to);
+                    let at = (half.call_depth, to);
+                    each(leave, |l| half.away_at[l] = at);
                 }
                 if taken {
                     pc = branch.to;
                     continue;
                 }
             }
-            Op::WaveJump(low, high) => {
+            Op::WaveJump(low, high, deeper) => {
                 let word = |plane: u16| halves.first().map_or(0, |h| h.planes.get32(plane).0[0]);
                 let to = u64::from(word(high)) << 32 | u64::from(word(low));
                 let Some(&step) = code.addresses.get(&to) else {
                     return Err((0, Fault::new(pc, 0, format!("jumps to {to:#x}, where no code is"))));
                 };
+                for half in &mut *halves {
+                    half.call_depth = half.call_depth.saturating_add_signed(deeper.into());
+                }
                 pc = step;
                 continue;
             }
             Op::Join => {
                 for (at, half) in halves.iter_mut().enumerate() {
                     let mut back = 0;
-                    each(half.away, |l| back |= u32::from(half.away_at[l] == pc) << l);
+                    each(half.away, |l| back |= u32::from(half.away_at[l] == (half.call_depth, pc)) << l);
                     half.away &= !back;
                     let lost = half.away & half.planes.get_pred(exec);
                     if lost != 0 && hooked {

@@ -2,7 +2,7 @@
 
 use prlx_isa::amdgpu::Native;
 use prlx_isa::amdgpu::inst::{Reg, Value};
-use prlx_isa::view::{Inst, Operand};
+use prlx_isa::view::{Class, Inst, Operand};
 use prlx_lanes::{Args, Planes, V32, LANES};
 
 use super::decoder::{Decoder, next};
@@ -28,7 +28,7 @@ pub fn control(
         "s_sleep" | "s_sleep_var" => Op::Yield,
         "s_branch" => return Some(branch(d, view, fixes, None)),
         _ if name.starts_with("s_cbranch_") => return Some(conditional(d, view, fixes)),
-        "s_setpc_b64" | "s_swappc_b64" | "s_call_b64" | "s_getpc_b64" => return Some(jump(d, native)),
+        "s_setpc_b64" | "s_swappc_b64" | "s_call_b64" | "s_getpc_b64" => return Some(jump(d, view, native)),
         "s_barrier" | "s_barrier_wait" => {
             let id = d.b.const32(0);
             let barrier = BarrierOp { kind: BarrierKind::Sync, id, count: None, dst: 0, src: 0 };
@@ -101,7 +101,7 @@ fn conditional(d: &mut Decoder<'_, '_>, view: &Inst, fixes: &mut Vec<BranchFixup
 }
 
 /// Reads the program counter, jumps to an address, or both.
-fn jump(d: &mut Decoder<'_, '_>, native: &Native) -> Result<(), EmuError> {
+fn jump(d: &mut Decoder<'_, '_>, view: &Inst, native: &Native) -> Result<(), EmuError> {
     let name = d.inst.name();
     let operands = d.inst.operands();
     let mut registers = operands.iter().filter_map(|o| masks::low(o.value));
@@ -109,6 +109,11 @@ fn jump(d: &mut Decoder<'_, '_>, native: &Native) -> Result<(), EmuError> {
     let pair = |d: &mut Decoder<'_, '_>, low: Option<Reg>| {
         let low = low?;
         Some((d.word(low), d.word(next(low)?), [low, next(low)?]))
+    };
+    let deeper = match (name, view.class) {
+        ("s_swappc_b64" | "s_call_b64", _) => 1,
+        (_, Class::Return) => -1,
+        _ => 0,
     };
     let no_pair = || unsupported("it names no pair of registers");
     let to = match name {
@@ -140,14 +145,14 @@ fn jump(d: &mut Decoder<'_, '_>, native: &Native) -> Result<(), EmuError> {
         ("s_getpc_b64", _) => link(d, true),
         (_, Some([low, high])) => {
             link(d, false);
-            d.b.emit_main(Op::WaveJump(low, high));
+            d.b.emit_main(Op::WaveJump(low, high, deeper));
         }
         _ => {
             let offset = i64::from(d.inst.branch_offset().ok_or_else(|| unsupported("it has no target"))?);
             let at = d.base.wrapping_add(behind).wrapping_add_signed(4 * offset);
             let planes = [d.b.const32(at as u32), d.b.const32((at >> 32) as u32)];
             link(d, false);
-            d.b.emit_main(Op::WaveJump(planes[0], planes[1]));
+            d.b.emit_main(Op::WaveJump(planes[0], planes[1], deeper));
         }
     }
     Ok(())
