@@ -65,12 +65,17 @@ pub fn lg2(x: f64) -> f64 {
 /// large angles.
 #[inline(always)]
 pub fn turn(x: f32, quarter: u64) -> f64 {
-    const MAGIC: f64 = 6_755_399_441_055_744.0;
     let turns = x * 0.159_154_94;
     let turns = if turns.abs() < f32::MIN_POSITIVE { turns * 0.0 } else { turns };
     // Whole turns do nothing; from 2^24 on there are no others.
     let whole = turns.abs() >= 16_777_216.0 && turns.abs() < f32::INFINITY;
-    let quarters = f64::from(if whole { turns * 0.0 } else { turns }) * 4.0;
+    of_quarters(f64::from(if whole { turns * 0.0 } else { turns }) * 4.0, quarter)
+}
+
+/// Sine of an angle in quarters of a turn, or with `quarter` 1 the cosine.
+#[inline(always)]
+pub fn of_quarters(quarters: f64, quarter: u64) -> f64 {
+    const MAGIC: f64 = 6_755_399_441_055_744.0;
     let shifted = quarters + MAGIC;
     let t = (quarters - (shifted - MAGIC)) * std::f64::consts::FRAC_PI_2;
     let z = t * t;

@@ -120,3 +120,79 @@ impl<B: Byte, H: Half> LaneOp for To<B, H> {
         u32::store(p, args.dst[0], mask, &out);
     }
 }
+
+/// An 8-bit format of AMD's: the two of OCP, and the two of CDNA 3, which have no infinity and no -0 (CDNA 3
+/// ISA guide, "FP8 and BF8").
+pub trait Float8 {
+    /// Bits of the fraction.
+    const FRACTION: u32;
+    /// Bias of the exponent.
+    const BIAS: u32;
+    /// The pattern that a value beyond the greatest one becomes, without its sign.
+    const OVERFLOW: u32;
+    /// The greatest finite pattern.
+    const MAX: u32;
+    /// Whether `0x80` is the only NaN.
+    const FNUZ: bool;
+    /// The value of a pattern; exact.
+    #[inline(always)]
+    fn value(b: u8) -> f32 {
+        let magnitude = u32::from(b & 0x7f);
+        let sign = u32::from(b & 0x80) << 24;
+        let nan = if Self::FNUZ { b == 0x80 } else { magnitude > Self::OVERFLOW.min(0x7e) };
+        let infinite = !Self::FNUZ && Self::FRACTION == 2 && magnitude == 0x7c;
+        // With the exponent of binary32 it is too small by the difference of the biases.
+        let scale = f32::from_bits((127 + 127 - Self::BIAS) << 23);
+        let finite = f32::from_bits(magnitude << (23 - Self::FRACTION)) * scale;
+        let bits = if infinite { 0x7f80_0000 } else { finite.to_bits() };
+        f32::from_bits(if nan { sign | 0x7fc0_0000 } else { sign | bits })
+    }
+    /// The nearest pattern of a value. One that is too great becomes a NaN or an infinity.
+    #[inline(always)]
+    fn pattern(x: f32) -> u32 {
+        let bits = x.to_bits();
+        let m = bits & 0x7fff_ffff;
+        let sign = bits >> 24 & 0x80;
+        let shift = 23 - Self::FRACTION;
+        let normal = (m.wrapping_add((1 << (shift - 1)) - 1).wrapping_add(m >> shift & 1) >> shift)
+            .wrapping_sub((127 - Self::BIAS) << Self::FRACTION);
+        // Adding a power of two puts the format's last bit where binary32 rounds.
+        let magic = (127 + 24 - Self::BIAS - Self::FRACTION) << 23;
+        let subnormal = (f32::from_bits(m) + f32::from_bits(magic)).to_bits().wrapping_sub(magic);
+        let r = if m < (128 - Self::BIAS) << 23 { subnormal } else { normal };
+        let nan = if Self::FNUZ { 0x80 } else { sign | 0x7f };
+        if m > 0x7f80_0000 {
+            nan
+        } else if r > Self::MAX || m == 0x7f80_0000 {
+            if Self::FNUZ { 0x80 } else { sign | Self::OVERFLOW }
+        } else if Self::FNUZ && r == 0 {
+            0
+        } else {
+            sign | r
+        }
+    }
+}
+macro_rules! float8 {
+    ($($(#[$m:meta])* $name:ident $fraction:literal $bias:literal $overflow:literal $max:literal
+        $fnuz:literal;)*) => { $(
+        $(#[$m])*
+        pub struct $name;
+        impl Float8 for $name {
+            const FRACTION: u32 = $fraction;
+            const BIAS: u32 = $bias;
+            const OVERFLOW: u32 = $overflow;
+            const MAX: u32 = $max;
+            const FNUZ: bool = $fnuz;
+        }
+    )* };
+}
+float8! {
+    /// `fp8` of CDNA 4 and RDNA 4.
+    Fp8 3 7 0x7f 0x7e false;
+    /// `bf8` of CDNA 4 and RDNA 4.
+    Bf8 2 15 0x7c 0x7b false;
+    /// `fp8` of CDNA 3.
+    Fp8Fnuz 3 8 0x80 0x7f true;
+    /// `bf8` of CDNA 3.
+    Bf8Fnuz 2 16 0x80 0x7f true;
+}

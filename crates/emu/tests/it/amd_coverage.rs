@@ -17,7 +17,10 @@ use super::amd::Random;
 /// Encodings of operations on registers.
 fn of_registers(encoding: Encoding) -> bool {
     let name = encoding.name();
-    name.starts_with("sop") || (name.starts_with("vop") && encoding != Encoding::Vinterp) || name == "mai"
+    name.starts_with("sop")
+        || (name.starts_with("vop") && encoding != Encoding::Vinterp)
+        || name == "mai"
+        || name == "ds"
 }
 
 /// Instructions of an operation with random fields.
@@ -56,6 +59,10 @@ pub fn samples(
             }
             if bits.width == 9 && random.below(3) != 0 {
                 raw |= 1 << (bits.low + 8);
+            }
+            if name == "simm16" && row.name.contains("etreg") && random.below(2) == 0 {
+                // hwreg(HW_REG_MODE, 4, 4)
+                raw = raw & !bits.mask() | 0x1901 << bits.low;
             }
             if name == "dstsel" || name == "src0sel" || name == "src1sel" {
                 raw = raw & !bits.mask() | ((random.below(7) as u128) << bits.low);
@@ -145,8 +152,10 @@ pub fn each(mut f: impl FnMut(Target, &table::Layout, &table::Row, &[Inst])) {
     for target in Target::all() {
         for layout in table::of(target).layouts.iter().filter(|l| of_registers(l.encoding)) {
             for row in &layout.rows {
+                let lanes = ["ds_bpermute", "ds_permute", "ds_swizzle"];
                 let register_only =
-                    matches!(row.class, Class::Salu | Class::Valu | Class::Transcendental | Class::Matrix);
+                    matches!(row.class, Class::Salu | Class::Valu | Class::Transcendental | Class::Matrix)
+                        || lanes.iter().any(|name| row.name.starts_with(name));
                 if !register_only {
                     continue;
                 }

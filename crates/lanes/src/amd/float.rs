@@ -91,6 +91,8 @@ pub trait Format: Value + PartialOrd {
     fn nan64(self) -> u64;
     /// The quiet NaN with the upper bits of one of binary64.
     fn from_nan64(bits: u64) -> Self;
+    /// A quotient whose exponents differ by less becomes 0.
+    const UNDERFLOW: i32;
     /// Whether functions such as `v_exp_f32` flush denormals in every mode.
     const FLUSHES: bool = false;
     /// Times a power of two, rounded once.
@@ -129,6 +131,7 @@ macro_rules! formats { ($($t:ident $bits:ident $quiet:literal $inf:literal $nan:
 )* };
     (@f32) => {
         const FLUSHES: bool = true;
+        const UNDERFLOW: i32 = -150;
         #[inline(always)] fn nan64(self) -> u64 {
             let bits = self.to_bits();
             u64::from(bits & 0x8000_0000) << 32 | 0x7ff << 52 | u64::from(bits & 0x007f_ffff) << 29
@@ -145,6 +148,7 @@ macro_rules! formats { ($($t:ident $bits:ident $quiet:literal $inf:literal $nan:
         }
     };
     (@f64) => {
+        const UNDERFLOW: i32 = -1075;
         #[inline(always)] fn nan64(self) -> u64 { self.to_bits() }
         #[inline(always)] fn from_nan64(bits: u64) -> f64 { f64::from_bits(bits).quiet() }
         #[inline(always)] fn to64(self) -> f64 { self }
@@ -216,6 +220,7 @@ impl Value for Binary16 {
 }
 
 impl Format for Binary16 {
+    const UNDERFLOW: i32 = i32::MIN;
     const ZERO: Binary16 = Binary16(0.0);
     const ONE: Binary16 = Binary16(1.0);
     const TWO: Binary16 = Binary16(2.0);

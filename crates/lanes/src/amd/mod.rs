@@ -16,10 +16,12 @@
 mod signature;
 
 pub mod convert;
+pub mod dot;
 pub mod float;
 pub mod functions;
 pub mod int;
 pub mod minmax;
+pub mod packed;
 pub mod part;
 
 pub use signature::{Signature, Width};

@@ -51,7 +51,7 @@ pub fn run_alone(
     planes.insert(Register::Word(Reg::Scc), scc);
     b.begin(InstId(0), None);
     let exec = planes.get(&Register::Mask(Reg::ExecLo)).copied().unwrap_or(0);
-    if inst.name().starts_with("v_") {
+    if !inst.name().starts_with("s_") {
         b.guard = exec;
     }
     let mut d = Decoder { b: &mut b, planes: &planes, simd, lanes, base: 0, mode, inst };

@@ -1,6 +1,7 @@
 //! The operation of an instruction, as the tables of mnemonics give it.
 
 use prlx_lanes::amd::{Signature, Width};
+use prlx_lanes::round::Round;
 use prlx_lanes::{LaneFn, Simd, entry};
 
 use super::super::float_mode::Precision;
@@ -16,13 +17,22 @@ pub struct Choice {
     pub sources: &'static [Width],
     /// Precision of the sources and of the results, if the constant of the step has mode and modifiers.
     pub floats: Option<(Precision, Precision)>,
+    /// The rounding, if it is not the mode's.
+    pub round: Option<Round>,
     /// More bits of the constant.
     pub imm: u64,
 }
 
 /// An operation on integers and bits.
 pub fn plain<O: Signature>(simd: Simd) -> Choice {
-    Choice { run: entry::<O>(simd), results: O::RESULTS, sources: O::SOURCES, floats: None, imm: 0 }
+    Choice {
+        run: entry::<O>(simd),
+        results: O::RESULTS,
+        sources: O::SOURCES,
+        floats: None,
+        round: None,
+        imm: 0,
+    }
 }
 
 /// An operation on floating-point values.

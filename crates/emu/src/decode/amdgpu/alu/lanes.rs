@@ -3,9 +3,8 @@
 //! # Invariants
 //! An operation reads all lanes before it writes one.
 
-use prlx_isa::amdgpu::inst::Operand;
+use prlx_isa::amdgpu::inst::{Encoding, Field, Inst, Operand};
 use prlx_lanes::Args;
-use prlx_lanes::amd::Width;
 
 use super::super::decoder::Decoder;
 use super::operand::registers;
@@ -45,14 +44,147 @@ fn mbcnt(w: &mut Wave<'_, '_>, a: &Args, exec: u64) {
     }
 }
 
+/// Writes the active lanes of a plane with what other lanes had. `from` gives the lane to read; `None`
+/// leaves the lane as it is.
+fn gather(w: &mut Wave<'_, '_>, a: &Args, exec: u64, from: impl Fn(&Wave<'_, '_>, usize) -> Option<Read>) {
+    let lanes = w.lanes();
+    let values: Vec<u32> = (0..lanes).map(|l| w.word(a.src[0], l)).collect();
+    let reads: Vec<Option<Read>> = (0..lanes).map(|l| from(w, l)).collect();
+    for (lane, read) in reads.into_iter().enumerate().filter(|(l, _)| exec >> l & 1 == 1) {
+        match read {
+            Some(Read::Lane(l)) => w.set_word(a.dst[0], lane, values.get(l).copied().unwrap_or(0)),
+            Some(Read::Zero) => w.set_word(a.dst[0], lane, 0),
+            None => {}
+        }
+    }
+}
+
+/// What a lane reads.
+enum Read {
+    Lane(usize),
+    Zero,
+}
+
+/// Bits of the constant of a permutation: the lane selects of the other row of a pair, lanes that EXEC
+/// leaves out are read, and those that may not be read give 0.
+const OTHER_ROW: u64 = 1;
+const INACTIVE: u64 = 2;
+const BOUND: u64 = 4;
+
+fn permuted(exec: u64, imm: u64, lane: usize, select: usize) -> Option<Read> {
+    let row = if imm & OTHER_ROW != 0 { (lane & !15) ^ 16 } else { lane & !15 };
+    let source = row | (select & 15);
+    if exec >> source & 1 == 1 || imm & INACTIVE != 0 {
+        Some(Read::Lane(source))
+    } else {
+        (imm & BOUND != 0).then_some(Read::Zero)
+    }
+}
+
+/// `v_permlane16_b32`, `v_permlanex16_b32`: the lanes to read are in two scalar registers.
+fn permute(w: &mut Wave<'_, '_>, a: &Args, exec: u64) {
+    let selects = u64::from(w.scalar(a.src[2])) << 32 | u64::from(w.scalar(a.src[1]));
+    let imm = a.imm;
+    gather(w, a, exec, |_, lane| permuted(exec, imm, lane, (selects >> (4 * (lane & 15))) as usize));
+}
+
+/// `v_permlane16_var_b32`, `v_permlanex16_var_b32`: each lane says what it reads.
+fn permute_by_lane(w: &mut Wave<'_, '_>, a: &Args, exec: u64) {
+    let (imm, selects) = (a.imm, a.src[1]);
+    gather(w, a, exec, |w, lane| permuted(exec, imm, lane, w.word(selects, lane) as usize));
+}
+
+/// `v_permlane64_b32`: the lane of the other half. Waves of 32 lanes ignore it.
+fn permute_halves(w: &mut Wave<'_, '_>, a: &Args, exec: u64) {
+    if w.lanes() == 64 {
+        gather(w, a, exec, |_, lane| Some(Read::Lane(lane ^ 32)));
+    }
+}
+
+/// `v_permlane16_swap_b32`, `v_permlane32_swap_b32`: swaps the upper lanes of the first register with the
+/// lower lanes of the second, in groups of twice the constant. EXEC does not matter.
+fn swap_lanes(w: &mut Wave<'_, '_>, a: &Args, _: u64) {
+    let size = a.imm as usize;
+    for low in (0..w.lanes()).filter(|l| l & size == 0) {
+        let (upper, lower) = (w.word(a.src[0], low + size), w.word(a.src[1], low));
+        w.set_word(a.dst[0], low + size, lower);
+        w.set_word(a.dst[1], low, upper);
+    }
+}
+
+/// `ds_bpermute_b32`: each lane reads the lane that its address names. With bit 16 of the constant, which
+/// has the offset, also lanes that EXEC leaves out.
+fn backward(w: &mut Wave<'_, '_>, a: &Args, exec: u64) {
+    let (lanes, imm, address) = (w.lanes(), a.imm, a.src[1]);
+    gather(w, a, exec, |w, lane| {
+        let source = (w.word(address, lane).wrapping_add(imm as u32 & 0xffff) / 4) as usize % lanes;
+        let reads = exec >> source & 1 == 1 || imm >> 16 & 1 == 1;
+        Some(if reads { Read::Lane(source) } else { Read::Zero })
+    });
+}
+
+/// `ds_permute_b32`: each lane writes to the lane that its address names; the highest lane wins.
+fn forward(w: &mut Wave<'_, '_>, a: &Args, exec: u64) {
+    let lanes = w.lanes();
+    let active = move |l: &usize| exec >> l & 1 == 1;
+    let mut to = vec![0; lanes];
+    for lane in (0..lanes).filter(active) {
+        let target = (w.word(a.src[1], lane).wrapping_add(a.imm as u32) / 4) as usize % lanes;
+        if let Some(to) = to.get_mut(target) {
+            *to = w.word(a.src[0], lane);
+        }
+    }
+    for lane in (0..lanes).filter(active) {
+        w.set_word(a.dst[0], lane, to.get(lane).copied().unwrap_or(0));
+    }
+}
+
+/// `ds_swizzle_b32`: within four lanes (bit 15 of the constant), or by AND, OR and XOR of the number of
+/// the lane among 32.
+fn swizzle(w: &mut Wave<'_, '_>, a: &Args, exec: u64) {
+    let offset = a.imm as usize;
+    gather(w, a, exec, |_, lane| {
+        let source = if offset >> 15 & 1 == 1 {
+            (lane & !3) | (offset >> (2 * (lane & 3)) & 3)
+        } else {
+            (lane & !31) | ((((lane & 31) & (offset & 31)) | (offset >> 5 & 31)) ^ (offset >> 10 & 31))
+        };
+        Some(if exec >> source & 1 == 1 { Read::Lane(source) } else { Read::Zero })
+    });
+}
+
+/// The operations of LDS that only move values between lanes.
+pub(super) fn select_lds(inst: &Inst) -> Result<Option<(WaveFn, u64)>, EmuError> {
+    let offset = u64::from(inst.get(Field::Offset0) | inst.get(Field::Offset1) << 8);
+    Ok(Some(match inst.name() {
+        "ds_bpermute_b32" => (backward, offset),
+        "ds_bpermute_fi_b32" => (backward, offset | 1 << 16),
+        "ds_permute_b32" => (forward, offset),
+        "ds_swizzle_b32" if offset >= 0xc000 => {
+            return Err(unsupported("swizzles of FFT and rotations are not implemented"));
+        }
+        "ds_swizzle_b32" => (swizzle, offset),
+        _ => return Ok(None),
+    }))
+}
+
 /// An operation across lanes; `None` if the instruction is none.
-pub(super) fn select(name: &str) -> Option<(WaveFn, u64)> {
-    Some(match name {
+pub(super) fn select(inst: &Inst) -> Option<(WaveFn, u64)> {
+    // The first two bits of `op_sel` are those of DPP: fi and bound_ctrl.
+    let options = u64::from(inst.get(Field::OpSel) & 3) * INACTIVE;
+    Some(match inst.name() {
         "v_readfirstlane_b32" => (read_first, 0),
         "v_readlane_b32" => (read_lane, 0),
         "v_writelane_b32" => (write_lane, 0),
         "v_mbcnt_lo_u32_b32" => (mbcnt, 0),
         "v_mbcnt_hi_u32_b32" => (mbcnt, 32),
+        "v_permlane16_b32" => (permute, options),
+        "v_permlanex16_b32" => (permute, options | OTHER_ROW),
+        "v_permlane16_var_b32" => (permute_by_lane, options),
+        "v_permlanex16_var_b32" => (permute_by_lane, options | OTHER_ROW),
+        "v_permlane64_b32" => (permute_halves, 0),
+        "v_permlane16_swap_b32" => (swap_lanes, 16),
+        "v_permlane32_swap_b32" => (swap_lanes, 32),
         _ => return None,
     })
 }
@@ -66,8 +198,15 @@ pub(super) fn steps(
     sources: &[Operand],
 ) -> Result<(), EmuError> {
     let mut args = Args { imm, ..Args::default() };
-    for (to, o) in args.src.iter_mut().zip(sources) {
-        *to = d.source(o, Width::Word)?.plane;
+    // Swaps have no other sources than their results.
+    let mut reads: Vec<&Operand> = if sources.is_empty() { results } else { sources }.iter().collect();
+    if matches!(d.inst.encoding(), Some(Encoding::Ds)) {
+        // The address comes first in the text.
+        reads.reverse();
+    }
+    for (to, o) in args.src.iter_mut().zip(reads) {
+        // Selections of halves are options here.
+        *to = *d.words(o)?.first().ok_or_else(|| unsupported("its source is no register"))?;
     }
     let regs: Vec<_> = results.iter().flat_map(|o| registers(o.value)).collect();
     for (to, reg) in args.dst.iter_mut().zip(&regs) {

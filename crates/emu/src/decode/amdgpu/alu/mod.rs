@@ -22,17 +22,20 @@ mod floats;
 mod integers;
 mod lanes;
 mod operand;
+mod packed;
 mod scalars;
 
+use prlx_isa::amdgpu::Family;
 use prlx_isa::amdgpu::inst::table::{Class, Kind, Role};
 use prlx_isa::amdgpu::inst::{Encoding, Field, Operand, Reg};
 use prlx_lanes::Args;
-use prlx_lanes::amd::{Width, float};
+use prlx_lanes::amd::{Width, convert, float};
+use prlx_lanes::round::Round;
 
 use self::choice::{Choice, plain};
 use self::operand::{Source, Target32, registers};
 use super::decoder::Decoder;
-use crate::code::Op;
+use crate::code::{NO_GUARD, Op};
 use crate::error::{EmuError, unsupported};
 
 /// Appends the steps of an instruction that only computes on registers.
@@ -47,7 +50,7 @@ pub fn data(d: &mut Decoder<'_, '_>) -> Result<(), EmuError> {
         Some(Encoding::Mai | Encoding::Vop3p | Encoding::Vop3pDpp16 | Encoding::Vop3pDpp8)
             if !name.starts_with("v_accvgpr") =>
         {
-            return Err(unsupported("packed and matrix operations are not implemented"));
+            return packed::steps(d, name, &operands);
         }
         _ => {}
     }
@@ -59,8 +62,16 @@ pub fn data(d: &mut Decoder<'_, '_>) -> Result<(), EmuError> {
     if compare::steps(d, name, &results, &sources)?.is_some() {
         return Ok(());
     }
-    if let Some((run, imm)) = lanes::select(name) {
+    let across = match d.inst.encoding() {
+        Some(Encoding::Ds) => lanes::select_lds(&d.inst)?,
+        _ => lanes::select(&d.inst),
+    };
+    if let Some((run, imm)) = across {
         return lanes::steps(d, run, imm, &results, &sources);
+    }
+    if name.starts_with("v_s_") {
+        // The scalar unit's functions: EXEC does not matter.
+        d.b.guard = NO_GUARD;
     }
     if d.inst.class() == Some(Class::Salu) {
         return scalars::steps(d, name, &results, &sources);
@@ -91,12 +102,23 @@ fn choose(d: &Decoder<'_, '_>, name: &str) -> Result<Choice, EmuError> {
     let clamp = d.inst.get(Field::Clamp) == 1;
     let choice = integers::select(name, d.simd, clamp)
         .or_else(|| floats::select(name, d.simd))
-        .or_else(|| conversions::select(name, d.simd));
+        .or_else(|| packed::accumulating(name, d.simd))
+        .or_else(|| conversions::select(name, d.simd, d.inst.target()));
     let choice = choice.ok_or_else(|| unsupported("this operation is not implemented"))?;
+    if let Some(bits) = bits_of_table(d, name) {
+        return Ok(Choice { imm: bits, ..choice });
+    }
     if clamp && choice.floats.is_none() && !integers::clamps(name) {
         return Err(unsupported("`clamp` is not implemented here"));
     }
     Ok(choice)
+}
+
+/// The truth table of `v_bitop3_b32`, which stands where others have signs.
+fn bits_of_table(d: &Decoder<'_, '_>, name: &str) -> Option<u64> {
+    let field = |field| u64::from(d.inst.get(field));
+    let table = || field(Field::Omod) << 6 | field(Field::Abs) << 3 | field(Field::Neg);
+    name.starts_with("v_bitop3").then(table)
 }
 
 /// Chooses the operation of a vector instruction, and reads its sources.
@@ -109,11 +131,13 @@ fn prepare(
     let choice = choose(d, name)?;
     let mut args = Args { imm: choice.imm, ..Args::default() };
     if let Some((from, to)) = choice.floats {
-        args.imm |= d.mode.constant(from, to);
-        args.imm |= modifiers(d, name)?;
+        args.imm |= d.mode.constant(from, to) | modifiers(d, name);
+        if let Some(round) = choice.round {
+            args.imm = args.imm & !7 | u64::from(round == Round::Zero);
+        }
     }
     // An operand that is also written comes after the others.
-    let both = results.iter().filter(|o| o.slot.role == Role::Both);
+    let both = results.iter().filter(|o| o.slot.role == Role::Both || name == "v_pk_fmac_f16");
     let mut all = sources.iter().chain(both);
     for (n, width) in choice.sources.iter().enumerate() {
         let source = match all.next() {
@@ -124,6 +148,11 @@ fn prepare(
             }
             _ => return Err(unsupported("it has too few sources")),
         };
+        let source =
+            if name.starts_with("v_bitop3") { Source { abs: false, neg: false, ..source } } else { source };
+        if (source.abs || source.neg) && packed::accumulating(name, d.simd).is_some() {
+            return Err(unsupported("signs of pairs are not implemented here"));
+        }
         let at = args.src.get_mut(n).ok_or_else(|| unsupported("it has too many sources"))?;
         *at = match choice.floats {
             Some(_) => {
@@ -138,21 +167,30 @@ fn prepare(
 }
 
 /// `clamp`, `omod`, and what depends on the target, in the constant of a floating-point operation.
-fn modifiers(d: &Decoder<'_, '_>, name: &str) -> Result<u64, EmuError> {
+fn modifiers(d: &Decoder<'_, '_>, name: &str) -> u64 {
     let inst = &d.inst;
-    let cdna = inst.target().family() == prlx_isa::amdgpu::Family::Gfx9;
+    let cdna = inst.target().family() == Family::Gfx9;
+    let vop3 = operand::is_vop3(inst.encoding());
     let mut imm = if cdna { float::SECOND_NAN } else { 0 };
     if inst.get(Field::Clamp) == 1 {
         imm |= float::CLAMP;
     }
-    if inst.target().family() == prlx_isa::amdgpu::Family::Gfx12 {
+    if inst.target().family() == Family::Gfx12 {
         imm |= float::DX10;
     }
     let omod = inst.get(Field::Omod);
     if omod != 0 && !name.starts_with("v_bitop3") {
         imm |= u64::from(omod) << float::OMOD;
     }
-    Ok(imm)
+    // A place in a register that `op_sel` selects.
+    if vop3 && name.starts_with("v_cvt_pk_") && name.ends_with("8_f32") && inst.get(Field::OpSel) & 8 != 0 {
+        imm |= convert::UPPER;
+    }
+    if vop3 && inst.target().family() == Family::Gfx12 && matches!(name, "v_cvt_f32_fp8" | "v_cvt_f32_bf8") {
+        let select = inst.get(Field::OpSel);
+        imm |= u64::from(8 * ((select & 1) << 1 | select >> 1 & 1)) << convert::BYTE;
+    }
+    imm
 }
 
 /// Appends an operation and the writing of its results.

@@ -82,12 +82,21 @@ pub fn registers(value: Value) -> Vec<Reg> {
     }
 }
 
-/// The bits of a constant of a source's type.
-fn constant(value: Value, kind: Kind, signed: bool) -> Option<u64> {
-    let ty = match kind {
+/// The type of a source.
+fn type_of(kind: Kind) -> Type {
+    match kind {
         Kind::Source { ty, .. } => ty,
         _ => Type::B32,
-    };
+    }
+}
+
+/// The bits of a constant of a source's type.
+fn constant(value: Value, kind: Kind, signed: bool) -> Option<u64> {
+    typed(value, type_of(kind), signed)
+}
+
+/// The bits of a constant of a type.
+fn typed(value: Value, ty: Type, signed: bool) -> Option<u64> {
     let float = |code: u8| -> Option<f64> {
         Some(match code {
             240 => 0.5,
@@ -147,6 +156,31 @@ impl Decoder<'_, '_> {
         let to = self.b.temp(kind);
         self.alu_all(run, Args { dst: [to, 0, 0, 0], src, imm });
         to
+    }
+    /// The plane of a source of a packed operation; its constants have type `ty`, if it is not the
+    /// operand's.
+    pub(super) fn packed_source(
+        &mut self,
+        o: &Operand,
+        width: Width,
+        ty: Option<Type>,
+    ) -> Result<u16, EmuError> {
+        let pair = matches!(o.slot.kind, Kind::Source { ty: Type::V2F32 | Type::V2B32, .. });
+        if let Some(bits) = typed(o.value, ty.unwrap_or(type_of(o.slot.kind)), false) {
+            let n = number(o.slot.field);
+            let high = self.inst.get(Field::OpSelHi) | self.inst.get(Field::OpSelHi2) << 2;
+            let selects_high = (self.inst.get(Field::OpSel) | high) >> n & 1 == 1;
+            // The guides do not say what the high word of a constant is.
+            if pair && selects_high && bits != 0 {
+                return Err(unsupported("the high word of a constant is not implemented"));
+            }
+            return Ok(if width == Width::Double {
+                self.b.const64(bits)
+            } else {
+                self.b.const32(bits as u32)
+            });
+        }
+        Ok(self.source(o, width)?.plane)
     }
     /// The words of an operand's registers, or of a constant.
     pub(super) fn words(&mut self, o: &Operand) -> Result<Vec<u16>, EmuError> {

@@ -5,14 +5,18 @@
 
 use prlx_isa::amdgpu::inst::table::Role;
 use prlx_isa::amdgpu::inst::{Field, Operand, Reg, Value};
-use prlx_lanes::amd::Width;
+use prlx_lanes::amd::convert::FromHigh;
 use prlx_lanes::amd::int::{self, scalar::*};
+use prlx_lanes::amd::{Width, float};
 use prlx_lanes::pack::Mov;
+use prlx_lanes::round::Round;
 use prlx_lanes::{Args, Simd, bits, int as ints};
 
 use super::super::decoder::Decoder;
-use super::choice::{Choice, plain};
+use super::super::float_mode::Precision;
+use super::choice::{Choice, floating, plain};
 use super::operand::registers;
+use super::{conversions, floats};
 use crate::code::Op;
 use crate::decode::binder::PlaneKind;
 use crate::error::{EmuError, unsupported};
@@ -32,9 +36,15 @@ pub(super) fn steps(
         "s_setreg_imm32_b32" => return set_mode(d, sources),
         _ => {}
     }
-    let choice =
-        select(name, d.simd).ok_or_else(|| unsupported("this scalar operation is not implemented"))?;
+    let choice = select(name, d.simd).or_else(|| floats(d, name));
+    let choice = choice.ok_or_else(|| unsupported("this scalar operation is not implemented"))?;
     let mut args = Args { imm: choice.imm, ..Args::default() };
+    if let Some((from, to)) = choice.floats {
+        args.imm |= d.mode.constant(from, to) | float::DX10;
+        if let Some(round) = choice.round {
+            args.imm = args.imm & !7 | u64::from(round == Round::Zero);
+        }
+    }
     let both = results.iter().filter(|o| o.slot.role == Role::Both);
     let mut all = sources.iter().chain(both);
     for (width, to) in choice.sources.iter().zip(&mut args.src) {
@@ -66,6 +76,17 @@ pub(super) fn steps(
     let regs: Vec<Reg> = results.iter().flat_map(|o| registers(o.value)).collect();
     d.wrote(&regs);
     Ok(())
+}
+
+/// Operations on floating-point values, which are those of vectors.
+fn floats(d: &Decoder<'_, '_>, name: &str) -> Option<Choice> {
+    let vector = format!("v_{}", name.strip_prefix("s_")?);
+    match name {
+        "s_cvt_hi_f32_f16" => Some(floating::<FromHigh>(d.simd, Precision::Other, Precision::Single)),
+        _ => {
+            floats::select(&vector, d.simd).or_else(|| conversions::select(&vector, d.simd, d.inst.target()))
+        }
+    }
 }
 
 /// The operation of a mnemonic.
