@@ -3,10 +3,19 @@
 use prlx_isa::amdgpu::inst::Reg;
 use prlx_isa::amdgpu::object::CodeObject;
 use prlx_isa::amdgpu::{Native, Register, RegisterMap, read};
-use prlx_isa::view::{self, BlockId, Class, Space};
+use prlx_isa::view::{self, Base, BlockId, Class, Derived, Effect, Eval, Expr, Module, Operand, Space, Type};
 
 use crate::amd_descriptors::file;
 use crate::common::root;
+
+fn view(name: &str) -> Module {
+    let bytes = file(name);
+    read(&CodeObject::read(&bytes).unwrap()).unwrap()
+}
+
+fn native(inst: &view::Inst) -> Option<Native> {
+    inst.semantics.native.get().copied()
+}
 
 const OBJECTS: [&str; 18] = [
     "control.gfx942.co",
@@ -35,8 +44,7 @@ const OBJECTS: [&str; 18] = [
 fn views_are_as_written() {
     let mut wrong = Vec::new();
     for target in ["gfx942", "gfx1100", "gfx1201"] {
-        let bytes = file(&format!("control.{target}.co"));
-        let module = read(&CodeObject::read(&bytes).unwrap()).unwrap();
+        let module = view(&format!("control.{target}.co"));
         let text = format!("{}\n{module}", module.text);
         let path = root().join(format!("tests/kernels/amd/control.{target}.view"));
         if std::env::var_os("BLESS").is_some() {
@@ -110,4 +118,75 @@ fn views_keep_their_invariants() {
             }
         }
     }
+}
+
+/// Facts that `llvm-dwarfdump --debug-info --debug-line` and the source give.
+#[test]
+fn lines_and_inlined_calls() {
+    let module = view("control.gfx942.co");
+    assert_eq!(module.files.iter().map(|f| f.path.as_str()).collect::<Vec<_>>(), ["control.c"]);
+    let f = module.function("steps").unwrap();
+    let at = |address: u64| {
+        let inst = f.insts.iter().find(|i| native(i).is_some_and(|n| n.address == address)).unwrap();
+        inst.loc.map(|id| &module.locs[id.index()])
+    };
+    // v_cmp_lt_u32 of the loop's first test; `half` inlined at 11:29; an instruction with line 0.
+    let loc = at(0x1604).unwrap();
+    assert_eq!((loc.line, loc.column, loc.function.as_str(), loc.inlined_at), (10, 12, "", None));
+    let loc = at(0x165c).unwrap();
+    assert_eq!((loc.line, loc.column, loc.function.as_str()), (5, 12, "half"));
+    let call = &module.locs[loc.inlined_at.unwrap().index()];
+    assert_eq!((call.line, call.column, call.function.as_str(), call.inlined_at), (11, 29, "", None));
+    assert_eq!(at(0x1664), None);
+    for (i, loc) in module.locs.iter().enumerate() {
+        assert!(loc.inlined_at.is_none_or(|outer| outer.index() < i));
+    }
+}
+
+/// Worked out by hand from the disassembly of `control.gfx942.co`.
+#[test]
+fn facts_of_single_instructions() {
+    let module = view("control.gfx942.co");
+    let f = module.function("control").unwrap();
+    let find = |text: &str| f.insts.iter().find(|i| i.span.of(&module.text) == text).unwrap();
+    let name = |reg: view::Reg| f.regs[reg.index()].name.as_str();
+    let pred = |reg: view::Reg| f.regs[reg.index()].ty == Type::Pred;
+    // The first argument is at byte 0, `n` at 16 and `rounds` at 20: one load of the argument `n` and the next.
+    let load = find("s_load_dwordx2 s[4:5], s[0:1], 0x10");
+    assert_eq!((load.class, load.space), (Class::Load, Space::Param));
+    assert_eq!(load.operands[1], Operand::Address(Base::Symbol(f.params[2]), 0));
+    assert_eq!(load.eval, Some((Eval::LoadParam, Type::B32)));
+    // A comparison writes a mask under EXEC, and 0 elsewhere.
+    let compare = find("v_cmp_gt_i32_e32 vcc, s4, v2");
+    assert_eq!(compare.guard.map(|g| (name(g.reg), g.negate)), Some(("exec", false)));
+    assert!(compare.semantics.clears);
+    let Effect::Compare(comparison) = compare.semantics.effect else { panic!() };
+    assert_eq!((comparison.relation, comparison.ty), (Eval::Gt, Type::S32));
+    assert_eq!(name(compare.defs().next().unwrap()), "vcc");
+    // EXEC is saved, and gets the lanes for which the comparison holds.
+    let save = find("s_and_saveexec_b64 s[2:3], vcc");
+    assert_eq!(save.guard, None);
+    let exec: Vec<&Derived> = save.semantics.results.iter().collect();
+    let [Derived { operand: 0, .. }, Derived { operand, value: Expr::Of(Eval::And, Type::Pred, args), .. }] =
+        exec[..]
+    else {
+        panic!("{exec:?}")
+    };
+    assert!(matches!(save.operands[*operand], Operand::Reg(r) if name(r) == "exec" && pred(r)));
+    assert_eq!(args.len(), 2);
+    // A branch of a lane by its own bit; then the whole wave goes where a scalar condition says.
+    let branch = f.insts.iter().find(|i| i.semantics.opcode == "s_cbranch_execz").unwrap();
+    assert_eq!(branch.guard.map(|g| (name(g.reg), g.negate)), Some(("exec", true)));
+    let vote = f.insts.iter().position(|i| i.semantics.opcode == "vccnz").unwrap();
+    assert_eq!(f.insts[vote + 1].guard.map(|g| name(g.reg)), Some("vccnz"));
+    assert_eq!((f.insts[vote].class, f.insts[vote].loc), (Class::Warp, f.insts[vote + 1].loc));
+    // The call is of `steps`, and may write the registers that `steps` writes: s6, not s7; never EXEC.
+    let call = f.insts.iter().find(|i| i.class == Class::Call).unwrap();
+    assert_eq!(module.callee(call).map(|id| module.functions[id.index()].name.as_str()), Some("steps"));
+    let written: Vec<&str> = call.defs().map(name).collect();
+    assert!(written.contains(&"s6") && written.contains(&"v0") && written.contains(&"vcc"), "{written:?}");
+    assert!(!written.contains(&"exec") && !written.contains(&"s7"), "{written:?}");
+    // A wave of 64 lanes: v0 has the number of the workitem, s2 that of the workgroup.
+    let entry: Vec<&str> = f.block(BlockId(0)).iter().map(|i| i.span.of(&module.text)).take(3).collect();
+    assert_eq!(entry, ["exec = 1", "s2 = %ctaid.x", "v0 = %tid.x"]);
 }

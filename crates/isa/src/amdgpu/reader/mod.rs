@@ -28,6 +28,7 @@ mod evaluated;
 mod forms;
 mod function;
 mod groups;
+mod lines;
 mod module;
 mod pieces;
 mod semantics;

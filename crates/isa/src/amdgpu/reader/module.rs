@@ -9,12 +9,14 @@ use super::code::{Code, functions};
 use super::forms::Forms;
 use super::function::{AtEntry, Outside, begins, function, small};
 use super::groups::Groups;
+use super::lines::Lines;
+use crate::amdgpu::Native;
 use crate::amdgpu::inst::Reg;
 use crate::amdgpu::object::{
     Argument, CodeObject, Descriptor, Field, Initial, Kernel, KernelMetadata, WorkgroupIds,
 };
 use crate::image::Error;
-use crate::view::{FuncId, Module, Space, Symbol, SymbolId, Type};
+use crate::view::{Class, FuncId, Module, Space, Symbol, SymbolId, Type};
 
 /// Reads a code object.
 ///
@@ -55,6 +57,8 @@ pub fn read(object: &CodeObject<'_>) -> Result<Module, Error> {
         at_entry: None,
         parameters: Vec::new(),
     };
+    let mut lines = Lines::read(object);
+    module.files = lines.files();
     let mut text = String::new();
     let none = (Forms::default(), Addresses::default());
     for (i, one) in code.iter().enumerate() {
@@ -70,6 +74,16 @@ pub fn read(object: &CodeObject<'_>) -> Result<Module, Error> {
             all
         });
         let mut out = function(one, i, forms, found.get(i).unwrap_or(&none.1), &outside, &mut text);
+        // The vote before a branch has the branch's line.
+        let mut behind = None;
+        for inst in out.insts.iter_mut().rev() {
+            inst.loc = match inst.semantics.native.get::<Native>() {
+                Some(native) => lines.loc(native.address, &mut module),
+                None if inst.class == Class::Warp => behind,
+                None => None,
+            };
+            behind = inst.loc;
+        }
         if let Some(Described { params, param_offsets, limits }) = described {
             (out.params, out.param_offsets, out.limits) = (params, param_offsets, limits);
         }
