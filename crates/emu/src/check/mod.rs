@@ -141,12 +141,17 @@ impl Checker {
     /// flow is recorded. `dataflow`: bytes that it may take.
     pub fn of(checks: Checks, dataflow: Option<u64>, launch: &Launch<'_>, room: u64) -> Option<Box<Checker>> {
         (checks.any() || dataflow.is_some()).then(|| {
+            let mut log = FindingLog::default();
+            let amd = launch.code.exec.is_some();
+            if amd && checks.has(Check::Init) {
+                log.unchecked("values that nothing wrote, in machine code of AMD's");
+            }
             Box::new(Checker {
                 checks,
-                log: FindingLog::default(),
+                log,
                 facts: Facts::of(launch),
                 blocks: HeapBlocks::default(),
-                init: checks.has(Check::Init).then(|| InitCheck::new(launch)),
+                init: (checks.has(Check::Init) && !amd).then(|| InitCheck::new(launch)),
                 barriers: checks.has(Check::Sync).then(BarrierCheck::default),
                 polling: checks.has(Check::Sync).then(|| Polling::new(launch)),
                 async_work: checks.has(Check::Async).then(|| AsyncCheck::new(launch)),

@@ -5,7 +5,8 @@
 //! accesses: program order of a thread; barriers of the CTA and of the cluster; `bar.warp.sync`; a release
 //! that an acquire observes, by `.release` and `.acquire` forms or by fences around strong accesses, at
 //! scopes that include both threads; and mbarriers, where an arrival releases and a wait acquires. Lanes of a
-//! warp are different threads: neither `shfl` nor a common instruction orders them.
+//! warp are different threads: neither `shfl` nor a common instruction orders them. On AMD's devices they are
+//! not: all lanes of a wave are at one instruction.
 //!
 //! Volatile accesses are strong, but order no other thread. A volatile read of data that meets a volatile
 //! write of another value is therefore a race in shared memory, and a note in global memory, where programs
@@ -126,6 +127,8 @@ struct CtaClocks {
     number: CtaNumber,
     /// The time of the CTA: recorded with each access, advanced by each release.
     time: u32,
+    /// Of AMD's code, whose waves run one instruction after the other: halves of a wave.
+    lockstep: Option<u32>,
     threads: Vec<Thread>,
     /// By barrier: the knowledge of the threads that have arrived.
     arrived: Vec<Option<BarrierArrivals>>,
@@ -232,6 +235,7 @@ impl RaceCheck {
         let mut clocks = self.ctas.remove(&cta.index).unwrap_or_else(|| CtaClocks {
             number,
             time: 1,
+            lockstep: cx.launch.code.exec.map(|_| cx.launch.halves()),
             threads: vec![Thread::default(); cx.launch.warps as usize * LANES],
             arrived: vec![None; CLUSTER],
             used: FxHashMap::default(),
@@ -568,7 +572,7 @@ impl CtaClocks {
         self.time += u32::from(order.release);
     }
     /// The lanes of `old` that are not ordered before some lane of `lanes` (of `warp`), and those lanes of
-    /// `lanes`. A lane is always ordered after itself.
+    /// `lanes`. A lane is always ordered after itself, and after all lanes of its wave if they are one thread.
     fn unordered(&self, warp: u32, lanes: u32, old: AccessRecord) -> (u32, u32) {
         let (mut unordered, mut after) = (0, 0);
         let mut last: Option<(*const VectorClock, u32)> = None;
@@ -580,7 +584,11 @@ impl CtaClocks {
                 _ => known.unknown(old.cta, old.warp(), old.lanes, old.time),
             };
             last = Some((at, unknown));
-            let own = if (old.cta, old.warp()) == (self.number, warp) { 1u32 << l } else { 0 };
+            let own = match self.lockstep {
+                Some(halves) if (old.cta, old.warp() / halves) == (self.number, warp / halves) => u32::MAX,
+                None if (old.cta, old.warp()) == (self.number, warp) => 1u32 << l,
+                _ => 0,
+            };
             unordered |= unknown & !own;
             after |= u32::from(unknown & !own != 0) << l;
         });

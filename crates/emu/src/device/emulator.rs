@@ -333,7 +333,8 @@ impl Emulator {
                 format!("the plan is for warps of {} lanes; the device has warps of {size}", plan.warp_size);
             return Err(Error::new(ErrorKind::Launch, text));
         }
-        if size != WarpSize::W32 && self.options.checks.any() {
+        let is_ptx = self.modules.get(&module.0).is_some_and(|m| m.object.is_none());
+        if is_ptx && size != WarpSize::W32 && self.options.checks.any() {
             let text = format!("the checks need warps of {LANES} lanes; the device has warps of {size}");
             return Err(Error::new(ErrorKind::Unsupported, text).help("remove --check or --warp-size"));
         }

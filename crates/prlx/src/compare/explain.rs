@@ -196,8 +196,8 @@ fn again(job: &Job, origin: Origin, device: &DeviceOptions) -> Result<Side> {
     let checks = [Check::Bounds, Check::Race, Check::Init, Check::Sync, Check::Async];
     let options = DeviceOptions {
         device: DeviceChoice::Cpu,
-        // The checks know warps of 32 lanes only; the data flow knows both sizes.
-        check: (job.warp_size(device.warp_size) == WarpSize::W32)
+        // For PTX, the checks know warps of 32 lanes only; the data flow knows both sizes.
+        check: (job.object.is_some() || device.warp_size == WarpSize::W32)
             .then(|| checks.into_iter().fold(Checks::NONE, Checks::with)),
         dataflow: Some(DATAFLOW_BYTES),
         timeout: None,

@@ -46,12 +46,19 @@ pub fn control(
         | "s_ttracedata" | "s_ttracedata_imm" | "s_prefetch_inst" | "s_prefetch_inst_pc_rel" | "s_prefetch_data"
         | "s_prefetch_data_pc_rel" | "s_buffer_prefetch_data" | "v_nop" | "s_version" => Op::Nop,
         _ if name.starts_with("s_wait") && !name.starts_with("s_wait_event") => Op::Nop,
+        // Scratch memory needs no base here.
+        "s_setreg_b32" | "s_setreg_imm32_b32" if sets_flat_scratch(d) => Op::Nop,
         // Message 3 of gfx11 and later: the wave needs its vector registers no more.
         "s_sendmsg" if dealloc_vgprs(d) => Op::Nop,
         _ => return None,
     };
     d.b.emit_main(op);
     Some(Ok(()))
+}
+
+/// Whether `s_setreg` writes FLAT_SCRATCH: hardware registers 20 and 21 of gfx10.
+fn sets_flat_scratch(d: &Decoder<'_, '_>) -> bool {
+    d.inst.operands().iter().any(|o| matches!(o.value, Value::Immediate(n) if matches!(n & 63, 20 | 21)))
 }
 
 fn dealloc_vgprs(d: &Decoder<'_, '_>) -> bool {

@@ -57,9 +57,11 @@ impl LaunchState {
             dx10_clamp: gfx12 || field(Field::Dx10Clamp) == 1,
         }
     }
-    /// Sets the initial value of the registers that have one.
-    pub fn set_registers(&self, b: &mut Binder<'_>, planes: &FxHashMap<Register, u16>) {
+    /// Sets the initial value of the registers that have one, and returns these registers.
+    pub fn set_registers(&self, b: &mut Binder<'_>, planes: &FxHashMap<Register, u16>) -> Vec<Reg> {
+        let mut all = Vec::new();
         let mut set = |reg: Reg, value: SpecialRegister| {
+            all.push(reg);
             if let Some(plane) = planes.get(&Register::Word(reg)) {
                 b.code.specials.push((*plane, value));
             }
@@ -106,5 +108,6 @@ impl LaunchState {
                 set(Reg::V(at), SpecialRegister::Launch(id));
             }
         }
+        all
     }
 }

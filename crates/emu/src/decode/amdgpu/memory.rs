@@ -255,8 +255,9 @@ fn place(d: &mut Decoder<'_, '_>, address: &Address, access: &Access) -> Result<
             let base = vector.first().map_or(AddrBase::None, |v| AddrBase::W32(*v));
             (AddrSpace::Shared, base, address.offset)
         }
-        Some(encoding @ (Encoding::Flat | Encoding::Global)) => {
-            let space = if encoding == Encoding::Flat { AddrSpace::Generic } else { AddrSpace::Global };
+        Some(Encoding::Flat | Encoding::Global) => {
+            // GLOBAL reads the arguments of a kernel, too, which are a window of their own here.
+            let space = AddrSpace::Generic;
             let base = planes(d, &base);
             let at = match (&base[..], &vector[..]) {
                 ([low, high], [offset, ..]) => {

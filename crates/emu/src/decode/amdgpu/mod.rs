@@ -69,7 +69,7 @@ pub fn attempt<'a>(
     let exec = *planes.entry(Register::Mask(Reg::ExecLo)).or_insert_with(|| b.plane(PlaneKind::Pred));
     b.code.exec = Some(exec);
     b.registers = b.count;
-    state.set_registers(&mut b, &planes);
+    let initial = state.set_registers(&mut b, &planes);
     let mut missing = Vec::new();
     for &f in &functions {
         let mut decoder = AmdDecoder {
@@ -81,7 +81,7 @@ pub fn attempt<'a>(
             family: state.descriptor.target().family(),
             joins: joins(&r.module.functions[f.index()]),
             block_at: None,
-            begins: f == root,
+            entry: (f == root).then(|| initial.clone()),
         };
         function(&mut b, r, f, &mut decoder, &mut missing);
     }
@@ -138,8 +138,8 @@ struct AmdDecoder<'p> {
     joins: BTreeSet<BlockId>,
     /// The first step of a block whose first instruction comes next.
     block_at: Option<u32>,
-    /// Whether the kernel begins here: EXEC has the lanes that exist, also as words.
-    begins: bool,
+    /// At the kernel's entry: registers with an initial value, which their masks must have, too.
+    entry: Option<Vec<Reg>>,
 }
 
 impl InstDecoder for AmdDecoder<'_> {
@@ -184,8 +184,9 @@ impl InstDecoder for AmdDecoder<'_> {
         let (planes, simd, lanes, base) = (self.planes, self.simd, self.lanes, self.base);
         let mode = self.mode;
         let mut d = Decoder { b, planes, simd, lanes, base, mode, inst: native.inst };
-        if std::mem::take(&mut self.begins) {
+        if let Some(initial) = self.entry.take() {
             d.set_mask(Reg::ExecLo, d.exec());
+            d.wrote(&initial);
         }
         if let Some(done) = control::control(&mut d, view, native, fixes) {
             return done;
