@@ -260,7 +260,7 @@ impl Format for Binary16 {
         if round == Round::Near {
             Binary16::rounded(self.0 + o.0, round)
         } else {
-            Binary16::from64(sum_odd(self.to64(), o.to64()), round).signed_zero(self, o, round)
+            Binary16::sum(self.to64(), o.to64(), round)
         }
     }
     #[inline(always)]
@@ -269,8 +269,7 @@ impl Format for Binary16 {
     }
     #[inline(always)]
     fn fma(self, b: Binary16, c: Binary16, round: Round) -> Binary16 {
-        let product = self.to64() * b.to64();
-        Binary16::from64(sum_odd(product, c.to64()), round).signed_zero(Binary16(product as f32), c, round)
+        Binary16::sum(self.to64() * b.to64(), c.to64(), round)
     }
     #[inline(always)]
     fn div(self, o: Binary16, round: Round) -> Binary16 {
@@ -309,11 +308,12 @@ impl Format for Binary16 {
 }
 
 impl Binary16 {
-    /// The sum of two values that is exactly 0 is -0 when rounding down, unless both are +0.
+    /// A sum, rounded once. One that is exactly 0 is -0 when rounding down, unless both terms are +0.
     #[inline(always)]
-    fn signed_zero(self, a: Binary16, b: Binary16, round: Round) -> Binary16 {
-        let down = round == Round::Down && self.0 == 0.0 && (a.negative() || b.negative());
-        Binary16(if down { -0.0 } else { self.0 })
+    fn sum(a: f64, b: f64, round: Round) -> Binary16 {
+        let s = sum_odd(a, b);
+        let down = round == Round::Down && s == 0.0 && (a.is_sign_negative() || b.is_sign_negative());
+        Binary16::from64(if down { -0.0 } else { s }, round)
     }
 }
 

@@ -45,12 +45,13 @@ enum After {
     Mask(Reg),
 }
 
-/// The place of an operand among the sources that modifiers number.
+/// The place of an operand among those that modifiers number: sources from 0 to 2, results at 3.
 pub fn number(field: Field) -> u32 {
     match field {
-        Field::Src1 | Field::Vsrc1 | Field::VsrcX1 | Field::VsrcY1 | Field::Ssrc1 => 1,
+        Field::Src0 => 0,
+        Field::Src1 | Field::Vsrc1 => 1,
         Field::Src2 => 2,
-        _ => 0,
+        _ => 3,
     }
 }
 
@@ -248,6 +249,9 @@ impl Decoder<'_, '_> {
         let n = number(o.slot.field);
         let encoding = self.inst.encoding();
         let (abs, neg) = self.signs(n);
+        if (abs || neg) && !o.slot.float_modifiers {
+            return Err(unsupported("a sign of an integer is not implemented"));
+        }
         let words = self.words(o)?;
         let missing = || unsupported("its operand has another width");
         let low = *words.first().ok_or_else(missing)?;
@@ -266,7 +270,7 @@ impl Decoder<'_, '_> {
         if o.slot.field == Field::Src0 && width != Width::Mask {
             plane = self.across_lanes(plane, width)?;
         }
-        if is_sdwa(encoding) && matches!(n, 0 | 1) && !matches!(o.slot.field, Field::Vdst) {
+        if is_sdwa(encoding) && matches!(n, 0 | 1) {
             let (select, sext) = if n == 0 {
                 (self.inst.get(Field::Src0Sel), self.inst.get(Field::Src0Sext))
             } else {
@@ -305,7 +309,7 @@ impl Decoder<'_, '_> {
     pub(super) fn signs(&self, n: u32) -> (bool, bool) {
         let inst = &self.inst;
         let encoding = inst.encoding();
-        if is_vop3(encoding) {
+        if is_vop3(encoding) && n < 3 {
             let abs = inst.get(Field::Abs) >> n & 1 == 1 && !self.has_sdst();
             return (abs, inst.get(Field::Neg) >> n & 1 == 1);
         }
