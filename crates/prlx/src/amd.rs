@@ -14,6 +14,9 @@ use prlx_isa::amdgpu::object::{
     self, Argument, CodeObject, Compression, Descriptor, Field, Image, Kernel, KernelMetadata, Symbol,
     TargetId, Unknown, Version, WorkgroupIds,
 };
+use prlx_plan::{Plan, RecordingRequest};
+use prlx_trace::Level;
+use prlx_trace::kernel::Module;
 use serde::Serialize;
 
 /// A code object of a file.
@@ -224,6 +227,29 @@ pub fn images(
         image_of(number, &image, device.is_some() && chosen.get(image.bundle) == Some(&place), wanted)
     };
     Ok(images.into_iter().enumerate().map(image).collect())
+}
+
+/// The code objects of a file, or image number `image` of it, planned for the `path` recorder.
+///
+/// # Errors
+/// If the file or a code object is damaged, or there is no such image.
+pub fn planned(bytes: &[u8], path: &Path, image: Option<usize>) -> Result<Vec<Module>> {
+    let file = path.display().to_string();
+    let images = object::read(bytes).with_context(|| file.clone())?;
+    let count = images.len();
+    let wanted: Vec<(usize, &Image<'_>)> =
+        images.iter().enumerate().filter(|(n, _)| image.is_none_or(|image| image == *n)).collect();
+    if let (Some(n), true) = (image, wanted.is_empty()) {
+        anyhow::bail!("{file}: there is no image {n}: the file has {count} AMD code objects");
+    }
+    let request = RecordingRequest::new(Level::Path);
+    let module = |(n, image): (usize, &Image<'_>)| {
+        let name = if count == 1 { file.clone() } else { format!("{file}, image {n}") };
+        let object = image.code_object().and_then(|object| prlx_isa::amdgpu::read(&object));
+        let view = object.map_err(|e| anyhow::anyhow!("{name}: {}", within(&e)))?;
+        Ok(Plan::resolve(&request, &view, &name, &|_| None).module)
+    };
+    wanted.into_iter().map(module).collect()
 }
 
 fn image_of(number: usize, image: &Image<'_>, chosen: bool, wanted: &dyn Fn(&str) -> bool) -> AmdImage {

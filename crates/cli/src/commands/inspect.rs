@@ -36,16 +36,9 @@ pub fn run(args: &InspectArgs, ui: &Ui) -> Result<ExitCode> {
     if args.json {
         bail!("{} holds no AMD code, and --json shows nothing else", args.input.display());
     }
-    let view = match show {
-        Show::Kernels => ModuleView::Functions,
-        Show::Cfg => ModuleView::Blocks,
-        Show::Loops => ModuleView::Loops,
-        Show::Sites => ModuleView::Sites,
-        Show::Plan => ModuleView::Plan,
-        Show::Launches | Show::Streams => {
-            recorded(args, show, &filter, ui)?;
-            return Ok(ExitCode::SUCCESS);
-        }
+    let Some(view) = module_view(show) else {
+        recorded(args, show, &filter, ui)?;
+        return Ok(ExitCode::SUCCESS);
     };
     if show == Show::Kernels && args.image.is_none() && images::list(&args.input, args.cuda(), &mut out)? {
         return Ok(ExitCode::SUCCESS);
@@ -71,6 +64,18 @@ pub fn run(args: &InspectArgs, ui: &Ui) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// What to show of a module; `None` for what only recordings have.
+fn module_view(show: Show) -> Option<ModuleView> {
+    Some(match show {
+        Show::Kernels => ModuleView::Functions,
+        Show::Cfg => ModuleView::Blocks,
+        Show::Loops => ModuleView::Loops,
+        Show::Sites => ModuleView::Sites,
+        Show::Plan => ModuleView::Plan,
+        Show::Launches | Show::Streams => return None,
+    })
+}
+
 /// Prints the AMD code objects of a file; `false` if it has none, or if it has images for NVIDIA too and the
 /// options mean these.
 fn amd(args: &InspectArgs, kind: FileKind, show: Show, filter: &Filter, ui: &Ui) -> Result<bool> {
@@ -87,11 +92,20 @@ fn amd(args: &InspectArgs, kind: FileKind, show: Show, filter: &Filter, ui: &Ui)
     if mixed && (args.image.is_some() || show != Show::Kernels) {
         return Ok(false);
     }
+    if let Some(view) = module_view(show).filter(|_| show != Show::Kernels) {
+        let modules = prlx::amd::planned(&bytes, &args.input, args.image)?;
+        let wanted = |name: &str| filter.takes_function(name);
+        if !modules.iter().flat_map(|m| &m.functions).any(|f| wanted(&f.name)) {
+            bail!("{}: {}", args.input.display(), no_match(args, &modules));
+        }
+        let mut out = ui.out(false);
+        modules.iter().try_for_each(|m| inspect(&mut out, m, view, &wanted, &|_| Vec::new()))?;
+        out.flush()?;
+        return Ok(true);
+    }
     if show != Show::Kernels {
-        let name = args.input.display();
-        bail!(
-            "{name}: PRLX does not decode AMD machine code yet; without --show and --plan, it lists kernels"
-        );
+        let what = if show == Show::Streams { "streams" } else { "launches" };
+        bail!("{}: only a recording has {what}", args.input.display());
     }
     if let Some(n) = args.image {
         let count = all.len();

@@ -21,8 +21,8 @@ use crate::amdgpu::inst::{Inst, Operand, Reg, Value, registers_of};
 use crate::amdgpu::object::{CodeObject, Initial};
 
 /// `R_AMDGPU_ABS64` and `R_AMDGPU_RELATIVE64`.
-const ABSOLUTE: u32 = 3;
-const RELATIVE: u32 = 13;
+pub(super) const ABSOLUTE: u32 = 3;
+pub(super) const RELATIVE: u32 = 13;
 
 /// Where an instruction that leaves the function goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -70,7 +70,7 @@ pub(super) type Written<'w> = &'w dyn Fn(Option<u64>) -> Option<Vec<Reg>>;
 /// Follows addresses through a function. `begins`: where its basic blocks begin, ascending. `written`: `None`
 /// if a call may write anything.
 pub(super) fn addresses(
-    object: &CodeObject<'_>,
+    (object, tables): (&CodeObject<'_>, &Tables<'_>),
     code: &Code<'_>,
     begins: &[usize],
     written: Written<'_>,
@@ -84,7 +84,7 @@ pub(super) fn addresses(
     let mut work = vec![0];
     while let Some(block) = work.pop() {
         let Some(state) = states.get(block).cloned().flatten() else { continue };
-        let (left, last) = walk(object, code, begins, block, state, written, &mut out);
+        let (left, last) = walk((object, tables), code, begins, block, state, written, &mut out);
         for next in successors(code, last).into_iter().filter_map(block_of) {
             let Some(known) = states.get_mut(next) else { continue };
             let changed = match known {
@@ -105,14 +105,14 @@ pub(super) fn addresses(
     }
     // Code that no path was found to.
     for block in (0..begins.len()).filter(|block| states.get(*block).is_some_and(Option::is_none)) {
-        walk(object, code, begins, block, State::default(), written, &mut out);
+        walk((object, tables), code, begins, block, State::default(), written, &mut out);
     }
     out
 }
 
 /// Follows a basic block. Returns what registers hold at its end, and its last instruction.
 fn walk(
-    object: &CodeObject<'_>,
+    (object, tables): (&CodeObject<'_>, &Tables<'_>),
     code: &Code<'_>,
     begins: &[usize],
     block: usize,
@@ -122,7 +122,7 @@ fn walk(
 ) -> (State, usize) {
     let start = begins.get(block).copied().unwrap_or_default();
     let end = begins.get(block + 1).copied().unwrap_or(code.insts.len());
-    let mut known = Known { object, halves, carry: None };
+    let mut known = Known { object, tables, halves, carry: None };
     for (at, (address, inst)) in code.insts.iter().enumerate().take(end).skip(start) {
         let mut called = None;
         match inst.name() {
@@ -203,8 +203,27 @@ fn source_regs(inst: &Inst) -> Option<Vec<Reg>> {
 /// Halves that an instruction writes, and its carry.
 type Results = (Vec<(Reg, Half)>, Option<Carry>);
 
+/// What addresses are looked up in.
+#[derive(Debug, Default)]
+pub(super) struct Tables<'o> {
+    /// Place of a relocation, by the address that it relocates.
+    by_address: FxHashMap<u64, usize>,
+    /// Addresses of symbols that are defined.
+    by_name: FxHashMap<&'o str, u64>,
+}
+
+impl<'o> Tables<'o> {
+    /// The tables of an object.
+    pub(super) fn of(object: &'o CodeObject<'_>) -> Tables<'o> {
+        let places = object.relocations.iter().map(|r| r.address).zip(0..);
+        let symbols = object.symbols.iter().map(|symbol| (symbol.name, symbol.value));
+        Tables { by_address: places.collect(), by_name: symbols.collect() }
+    }
+}
+
 struct Known<'a, 'b> {
     object: &'a CodeObject<'b>,
+    tables: &'a Tables<'a>,
     halves: State,
     /// SCC, if it is the known carry of an addition. Of the address of arguments it is what was added.
     carry: Option<Carry>,
@@ -330,6 +349,15 @@ impl Known<'_, '_> {
                 };
                 pair(base.wrapping_add_signed(plus.cast_signed().into()))
             }
+            // The program counter of RDNA 4 has 48 bits, which code extends to 64.
+            "s_sext_i32_i16" => match self.half(operands.get(1)?)? {
+                Half::Object(n) => {
+                    let [a, b, ..] = n.to_le_bytes();
+                    let n = i32::from(i16::from_le_bytes([a, b])).cast_unsigned();
+                    Some((vec![(low, Half::Object(n))], None))
+                }
+                _ => None,
+            },
             "s_mov_b32" => Some((vec![(low, self.half(operands.get(1)?)?)], None)),
             "s_mov_b64" => {
                 let from = registers_of(operands.get(1)?.value);
@@ -343,24 +371,17 @@ impl Known<'_, '_> {
                 if inst.address()?.offset != 0 || next(low) != high {
                     return None;
                 }
-                let all = &self.object.relocations;
-                let found = all.iter().position(|r| r.address == table)?;
-                let relocation = all.get(found)?;
+                let found = *self.tables.by_address.get(&table)?;
+                let relocation = self.object.relocations.get(found)?;
                 match relocation.kind {
                     RELATIVE => pair(relocation.addend.cast_unsigned()),
-                    ABSOLUTE => {
-                        let defined = self.object.symbols.iter().find(|s| s.name == relocation.symbol);
-                        match defined {
-                            Some(symbol) => pair(symbol.value.wrapping_add_signed(relocation.addend)),
-                            None => Some((
-                                vec![
-                                    (low, Half::External(found, false)),
-                                    (high?, Half::External(found, true)),
-                                ],
-                                None,
-                            )),
-                        }
-                    }
+                    ABSOLUTE => match self.tables.by_name.get(relocation.symbol) {
+                        Some(value) => pair(value.wrapping_add_signed(relocation.addend)),
+                        None => Some((
+                            vec![(low, Half::External(found, false)), (high?, Half::External(found, true))],
+                            None,
+                        )),
+                    },
                     _ => None,
                 }
             }

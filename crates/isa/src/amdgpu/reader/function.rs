@@ -139,7 +139,7 @@ pub(super) fn function(
     out.params_span = Span { start: body, end: body };
     let scope = out.body;
     out.regs.iter_mut().for_each(|reg| reg.scope = scope);
-    out.unknown_control = unknown_control(&out, code);
+    out.unknown_control = unknown_control(&out, code).or_else(|| unknown_registers(&mut out));
     out
 }
 
@@ -487,6 +487,28 @@ fn define_rest(function: &mut Function, at: usize) {
         inst.semantics = Arc::new(view::Semantics { results, ..old.clone() });
         inst.operands = vec![Operand::Vector(all)];
     }
+}
+
+/// Instructions of which it is not known which registers they use: the most that a function has.
+const MOST_UNKNOWN: usize = 64;
+
+/// Says of instructions whose registers are not known that they may change all. If there are too many, this
+/// returns why the function is not understood.
+fn unknown_registers(function: &mut Function) -> Option<String> {
+    let native = |inst: &view::Inst| inst.semantics.native.get::<Native>().copied();
+    let is_unknown = |inst: &view::Inst| native(inst).is_some_and(|n| n.inst.registers().is_none());
+    let count = function.insts.iter().filter(|inst| is_unknown(inst)).count();
+    if count > MOST_UNKNOWN {
+        let first = function.insts.iter().filter(|inst| is_unknown(inst)).find_map(native)?;
+        let (text, address) = (first.inst.print(), first.address);
+        return Some(format!("`{text}` at {address:#x} and {} more change unknown registers", count - 1));
+    }
+    let all: Vec<Operand> = (0..function.regs.len()).map(|reg| Operand::Reg(view::Reg(small(reg)))).collect();
+    for inst in function.insts.iter_mut().filter(|inst| is_unknown(inst)) {
+        inst.operands.push(Operand::List(all.clone()));
+        inst.roles.push(Role::UseDef);
+    }
+    None
 }
 
 /// Why it is not known where control goes, if it is not.

@@ -20,34 +20,36 @@ impl Groups {
     /// The groups of these functions, by their calls.
     pub(super) fn of(functions: &[Code<'_>], addresses: &[Addresses]) -> Groups {
         let entries: FxHashMap<u64, usize> = functions.iter().map(Code::entry).zip(0..).collect();
-        let devices: Vec<usize> =
-            functions.iter().enumerate().filter(|(_, f)| f.kernel.is_none()).map(|(i, _)| i).collect();
-        let callees = |addresses: &Addresses, code: &Code<'_>| -> Vec<usize> {
+        let callees = |addresses: &Addresses, code: &Code<'_>| -> (Vec<usize>, bool) {
             let is_call = |at: &usize| code.insts.get(*at).is_some_and(|(_, i)| i.name() != "s_setpc_b64");
-            let mut all = Vec::new();
+            let (mut all, mut unknown) = (Vec::new(), false);
             for (_, destination) in addresses.destinations.iter().filter(|(at, _)| is_call(at)) {
-                match destination {
-                    Destination::Address(entry) if entries.contains_key(entry) => {
-                        all.extend(entries.get(entry))
-                    }
-                    _ => {
-                        // Any function that another one can call.
-                        return devices.clone();
-                    }
-                }
+                let known = match destination {
+                    Destination::Address(entry) => entries.get(entry),
+                    _ => None,
+                };
+                all.extend(known);
+                unknown |= known.is_none();
             }
             all.sort_unstable();
             all.dedup();
-            all
+            (all, unknown)
         };
-        let edges: Vec<Vec<usize>> = addresses.iter().zip(functions).map(|(a, f)| callees(a, f)).collect();
+        let edges: Vec<(Vec<usize>, bool)> =
+            addresses.iter().zip(functions).map(|(a, f)| callees(a, f)).collect();
         let mut of: Vec<usize> = (0..functions.len()).collect();
-        for (i, callees) in edges.iter().enumerate() {
-            for callee in callees {
-                let (a, b) = (root(&mut of, i), root(&mut of, *callee));
-                if let Some(slot) = of.get_mut(a.max(b)) {
-                    *slot = a.min(b);
-                }
+        let mut unite = |a: usize, b: usize| {
+            let (a, b) = (root(&mut of, a), root(&mut of, b));
+            if let Some(slot) = of.get_mut(a.max(b)) {
+                *slot = a.min(b);
+            }
+        };
+        // An unknown call may be one of any function that others can call.
+        let calls_unknown = edges.iter().position(|(_, unknown)| *unknown);
+        for (i, ((callees, unknown), code)) in edges.iter().zip(functions).enumerate() {
+            callees.iter().for_each(|callee| unite(i, *callee));
+            if let Some(first) = calls_unknown.filter(|_| *unknown || code.kernel.is_none()) {
+                unite(i, first);
             }
         }
         for i in 0..of.len() {
@@ -60,9 +62,14 @@ impl Groups {
             code.insts.iter().filter_map(|(_, inst)| inst.registers()).flat_map(|regs| regs.writes).collect()
         };
         let mut written: Vec<FxHashSet<Reg>> = functions.iter().map(own).collect();
+        if calls_unknown.is_some() {
+            let all: FxHashSet<Reg> = written.iter().flatten().copied().collect();
+            let callers = written.iter_mut().zip(&edges).filter(|(_, (_, unknown))| *unknown);
+            callers.for_each(|(written, _)| written.extend(&all));
+        }
         loop {
             let mut changed = false;
-            for (i, callees) in edges.iter().enumerate() {
+            for (i, (callees, _)) in edges.iter().enumerate() {
                 for callee in callees.iter().filter(|callee| **callee != i) {
                     let more = written.get(*callee).cloned().unwrap_or_default();
                     if let Some(mine) = written.get_mut(i) {

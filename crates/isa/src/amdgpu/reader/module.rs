@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::addresses::{Addresses, addresses};
+use super::addresses::{ABSOLUTE, Addresses, RELATIVE, Tables, addresses};
 use super::code::{Code, functions};
 use super::forms::Forms;
 use super::function::{AtEntry, Outside, begins, function, small};
@@ -25,8 +25,9 @@ use crate::view::{Class, FuncId, Module, Space, Symbol, SymbolId, Type};
 pub fn read(object: &CodeObject<'_>) -> Result<Module, Error> {
     let lanes = lanes(object)?;
     let code = functions(object, if lanes == 32 { 32 } else { 64 });
+    let tables = Tables::of(object);
     let follow = |written: &dyn Fn(Option<u64>) -> Option<Vec<Reg>>| -> Vec<Addresses> {
-        code.iter().map(|code| addresses(object, code, &begins(code), written)).collect()
+        code.iter().map(|code| addresses((object, &tables), code, &begins(code), written)).collect()
     };
     // What a call writes is known once it is known what it calls; then more addresses survive calls.
     let first = Groups::of(&code, &follow(&|_| None));
@@ -133,6 +134,7 @@ fn function_symbols(code: &[Code<'_>], module: &mut Module) -> FxHashMap<u64, Sy
 fn variables(object: &CodeObject<'_>, module: &mut Module) -> FxHashMap<usize, SymbolId> {
     // Symbols may overlap; together they get no more bytes than the object has.
     let mut budget = object.bytes.len();
+    let variable_count = object.variables().count();
     for variable in object.variables() {
         let bytes = object.at_address(variable.value).unwrap_or_default();
         let size = usize::try_from(variable.size).unwrap_or(usize::MAX).min(bytes.len()).min(budget);
@@ -147,6 +149,7 @@ fn variables(object: &CodeObject<'_>, module: &mut Module) -> FxHashMap<usize, S
             ..Symbol::default()
         });
     }
+    let first = module.symbols.len() - variable_count;
     let mut named: FxHashMap<&str, SymbolId> = FxHashMap::default();
     let mut out = FxHashMap::default();
     let defined: rustc_hash::FxHashSet<&str> = object.symbols.iter().map(|symbol| symbol.name).collect();
@@ -165,7 +168,52 @@ fn variables(object: &CodeObject<'_>, module: &mut Module) -> FxHashMap<usize, S
         });
         out.insert(i, id);
     }
+    relocate(object, first..first + variable_count, &out, module);
     out
+}
+
+/// Fills in the addresses that variables hold.
+fn relocate(
+    object: &CodeObject<'_>,
+    variables: std::ops::Range<usize>,
+    external: &FxHashMap<usize, SymbolId>,
+    module: &mut Module,
+) {
+    let mut places: Vec<(u64, u64, SymbolId)> = object
+        .variables()
+        .zip(variables)
+        .map(|(variable, place)| (variable.value, variable.size, SymbolId(small(place))))
+        .collect();
+    places.sort_unstable();
+    let names: FxHashMap<String, SymbolId> =
+        module.symbols.iter().map(|symbol| symbol.name.clone()).zip((0..).map(SymbolId)).collect();
+    let functions: FxHashMap<u64, SymbolId> =
+        object.functions().filter_map(|f| Some((f.value, *names.get(f.name)?))).collect();
+    let holder = |address: u64| {
+        let before = places.partition_point(|(from, ..)| *from <= address).checked_sub(1)?;
+        let (from, size, id) = *places.get(before)?;
+        (address - from < size).then_some((id, address - from))
+    };
+    for (i, relocation) in object.relocations.iter().enumerate() {
+        let Some((variable, at)) = holder(relocation.address) else { continue };
+        let to = match relocation.kind {
+            RELATIVE => {
+                let address = relocation.addend.cast_unsigned();
+                let function = functions.get(&address).map(|id| (*id, 0));
+                function.or_else(|| holder(address).map(|(id, plus)| (id, plus.cast_signed())))
+            }
+            ABSOLUTE => {
+                let id = external.get(&i).or_else(|| names.get(relocation.symbol));
+                id.map(|id| (*id, relocation.addend))
+            }
+            _ => None,
+        };
+        if let Some((to, plus)) = to
+            && let Some(symbol) = module.symbols.get_mut(variable.index())
+        {
+            symbol.relocs.push((at, to, plus, false));
+        }
+    }
 }
 
 /// What descriptor and metadata say of a kernel.
