@@ -167,6 +167,8 @@ pub struct UnsupportedInst {
 
 /// Decodes the instructions of an instruction set.
 pub trait InstDecoder {
+    /// Called before everything of a function.
+    fn begin(&mut self, b: &mut Binder<'_>);
     /// Appends what stands before the first instruction of a block.
     fn block(&mut self, b: &mut Binder<'_>, block: BlockId);
     /// Called before the steps of an instruction and of its hooks.
@@ -191,6 +193,8 @@ struct PtxDecoder<'a> {
 }
 
 impl InstDecoder for PtxDecoder<'_> {
+    fn begin(&mut self, _: &mut Binder<'_>) {}
+
     fn block(&mut self, _: &mut Binder<'_>, _: BlockId) {}
 
     fn before(&mut self, _: &mut Binder<'_>, _: &Inst) {}
@@ -240,6 +244,7 @@ pub fn function(
             }
         }
     };
+    decoder.begin(b);
     hook(b, At::Entry, InstId(0));
     let mut fixes = Vec::new();
     let mut starts = Vec::with_capacity(function.blocks.len());

@@ -9,11 +9,11 @@
 //!
 //! # Invariants
 //! - All lanes that have not ended have the position of the wave in [`Warp::key`].
-//! - A lane that is away has its bit of EXEC cleared.
+//! - A lane that is away stays so, even if the wave enables all lanes for a while, as it does to spill registers.
 //!
 //! # Limitations
-//! Code that sets the bit of a lane elsewhere than where its branch leads cannot be recorded; it faults under
-//! hooks. Compilers write no such code.
+//! The recording of a lane that goes on elsewhere than where its branch leads ends at the branch, and is not
+//! decoded. Compilers write no such code.
 
 use std::sync::atomic::{Ordering::SeqCst, fence};
 
@@ -42,7 +42,7 @@ pub fn run(
     budget: u32,
 ) -> Result<Stop, (usize, Box<Fault>)> {
     let code = launch.code;
-    let (hooked, checked) = (launch.observe.is_some(), check.is_some());
+    let checked = check.is_some();
     let exec = code.exec.unwrap_or(0);
     let Some(at) = halves.iter().find(|h| h.ready() != 0).map(|h| h.key[h.ready().trailing_zeros() as usize])
     else {
@@ -122,16 +122,10 @@ pub fn run(
                 continue;
             }
             Op::Join => {
-                for (at, half) in halves.iter_mut().enumerate() {
+                for half in &mut *halves {
                     let mut back = 0;
                     each(half.away, |l| back |= u32::from(half.away_at[l] == (half.call_depth, pc)) << l);
                     half.away &= !back;
-                    let lost = half.away & half.planes.get_pred(exec);
-                    if lost != 0 && hooked {
-                        let text = "runs lanes that a branch on EXEC has sent elsewhere; such code can't be recorded";
-                        return Err((at, Fault::new(pc, lost.trailing_zeros(), text)));
-                    }
-                    half.away &= !lost;
                 }
             }
             Op::Bra(to) => {
@@ -223,8 +217,8 @@ fn memory_step(
     let code = launch.code;
     let step = &code.steps[pc as usize];
     let here = half.alive & !half.away;
-    // A scalar load is one access of the wave, also if EXEC has no lane.
-    let mut m = half.guarded(step.guard, half.alive);
+    // A scalar load is one access of the wave: it writes all lanes, also of a half that EXEC leaves out.
+    let mut m = half.guarded(step.guard, u32::MAX);
     if let Some(c) = check {
         m = c.before_step(half, launch, cta, pc, here, m & here) | m & !here;
     }

@@ -140,11 +140,10 @@ pub fn low(value: Value) -> Option<Reg> {
 /// # Errors
 /// The operand is no mask.
 pub fn source(d: &mut Decoder<'_, '_>, value: Value) -> Result<u16, EmuError> {
-    let constant = |n: i64| n as u64;
     let bits = match value {
-        Value::Integer(n) => constant(n.into()),
-        // A literal of 32 bits is extended by its sign.
-        Value::Literal(n) => constant(i64::from(n as i32)),
+        Value::Integer(n) => i64::from(n) as u64,
+        // The high half of a literal is 0 (RDNA 3 ISA, "Literal Constant").
+        Value::Literal(n) => u64::from(n),
         _ => {
             let low = low(value).ok_or_else(|| unsupported("an operand of it is no mask of lanes"))?;
             return Ok(mask_of(d, low));

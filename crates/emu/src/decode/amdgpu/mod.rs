@@ -80,7 +80,7 @@ pub fn attempt<'a>(
             mode: state.float_mode(),
             family: state.descriptor.target().family(),
             joins: joins(&r.module.functions[f.index()]),
-            block_at: None,
+            jump_to: None,
             entry: (f == root).then(|| initial.clone()),
         };
         function(&mut b, r, f, &mut decoder, &mut missing);
@@ -136,15 +136,19 @@ struct AmdDecoder<'p> {
     /// The floating-point mode at this place of the text.
     mode: FloatMode,
     joins: BTreeSet<BlockId>,
-    /// The first step of a block whose first instruction comes next.
-    block_at: Option<u32>,
+    /// Where a jump to the next instruction goes: the first step of its function or block, or that behind a call.
+    jump_to: Option<u32>,
     /// At the kernel's entry: registers with an initial value, which their masks must have, too.
     entry: Option<Vec<Reg>>,
 }
 
 impl InstDecoder for AmdDecoder<'_> {
+    fn begin(&mut self, b: &mut Binder<'_>) {
+        self.jump_to = Some(b.code.steps.len() as u32);
+    }
+
     fn block(&mut self, b: &mut Binder<'_>, block: BlockId) {
-        self.block_at = Some(b.code.steps.len() as u32);
+        self.jump_to.get_or_insert(b.code.steps.len() as u32);
         if self.joins.contains(&block) {
             b.begin(b.inst, None);
             b.emit(Op::Join);
@@ -152,7 +156,7 @@ impl InstDecoder for AmdDecoder<'_> {
     }
 
     fn before(&mut self, b: &mut Binder<'_>, inst: &Inst) {
-        let at = self.block_at.take().unwrap_or(b.code.steps.len() as u32);
+        let at = self.jump_to.take().unwrap_or(b.code.steps.len() as u32);
         if let Some(native) = inst.semantics.native.get::<Native>() {
             b.code.addresses.insert(self.base.wrapping_add(native.address), at);
         }
@@ -189,6 +193,9 @@ impl InstDecoder for AmdDecoder<'_> {
             d.wrote(&initial);
         }
         if let Some(done) = control::control(&mut d, view, native, fixes) {
+            if view.class == Class::Call {
+                self.jump_to = Some(b.code.steps.len() as u32);
+            }
             return done;
         }
         if let Some(done) = memory::memory(&mut d) {
