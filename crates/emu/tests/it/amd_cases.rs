@@ -156,3 +156,233 @@ fn both_operations_of_a_pair_read_before_one_writes() {
     assert_eq!(w.words[&Reg::V(0)][4], 2f32.to_bits());
     assert_eq!(w.words[&Reg::V(1)][4], 5f32.to_bits());
 }
+
+/// Runs instructions of CDNA 3 in sequence.
+fn cdna(state: &mut WaveState, code: &[&[u32]]) {
+    for words in code {
+        steps(Target::Gfx942, 64, words, state);
+    }
+}
+
+/// The sequence that LLVM makes of a division of binary32, with denormals.
+const DIVISION: [&[u32]; 11] = [
+    &[0xd1e0_0402, 0x0402_0301], // v_div_scale_f32 v2, s[4:5], v1, v1, v0
+    &[0xd1e0_6a03, 0x0402_0300], // v_div_scale_f32 v3, vcc, v0, v1, v0
+    &[0x7e08_4502],              // v_rcp_f32_e32 v4, v2
+    &[0xd1cb_0005, 0x23ca_0902], // v_fma_f32 v5, -v2, v4, 1.0
+    &[0xd1cb_0004, 0x0412_0905], // v_fma_f32 v4, v5, v4, v4
+    &[0x0a0a_0903],              // v_mul_f32_e32 v5, v3, v4
+    &[0xd1cb_0006, 0x240e_0b02], // v_fma_f32 v6, -v2, v5, v3
+    &[0xd1cb_0005, 0x0416_0906], // v_fma_f32 v5, v6, v4, v5
+    &[0xd1cb_0006, 0x240e_0b02], // v_fma_f32 v6, -v2, v5, v3
+    &[0xd1e2_0004, 0x0416_0906], // v_div_fmas_f32 v4, v6, v4, v5
+    &[0xd1de_0004, 0x0402_0304], // v_div_fixup_f32 v4, v4, v1, v0
+];
+
+#[test]
+fn a_division_rounds_once() {
+    let mut random = super::amd::Random(99);
+    let special = [
+        0,
+        0x8000_0000,
+        1,
+        0x8000_0003,
+        0x007f_ffff,
+        0x0080_0000,
+        0x0080_0001,
+        0x3f80_0000,
+        0x7f00_0000,
+        0x7e80_0001,
+        0x7f7f_ffff,
+        0xff7f_ffff,
+        0x7f80_0000,
+        0xff80_0000,
+        0x7fc0_0000,
+        0x4b00_0000,
+        0x0b80_0000,
+    ];
+    for round in 0..300 {
+        let mut w = wave(64);
+        for n in 0..7 {
+            set(&mut w, Reg::V(n), |_| 0, 64);
+        }
+        w.masks.insert(Reg::VccLo, 0);
+        w.masks.insert(Reg::S(4), 0);
+        let mut pick = |round: u32| {
+            let v = random.next() as u32;
+            if round & 1 == 0 && v & 3 == 0 { special[random.below(special.len())] } else { v }
+        };
+        let pairs: Vec<(u32, u32)> = (0..64).map(|_| (pick(round), pick(round))).collect();
+        set(&mut w, Reg::V(0), |l| pairs[l as usize].0, 64);
+        set(&mut w, Reg::V(1), |l| pairs[l as usize].1, 64);
+        cdna(&mut w, &DIVISION);
+        for (lane, (n, d)) in pairs.iter().enumerate() {
+            let (want, got) = (f32::from_bits(*n) / f32::from_bits(*d), w.words[&Reg::V(4)][lane]);
+            // A denormal quotient is rounded twice: by the fused sum, and by the scale.
+            let near = want.abs() < f32::MIN_POSITIVE && got.abs_diff(want.to_bits()) <= 1;
+            let same = want.to_bits() == got || (want.is_nan() && f32::from_bits(got).is_nan());
+            assert!(same || near, "{n:#x} / {d:#x} is {got:#x}, not {:#x}", want.to_bits());
+        }
+    }
+}
+
+#[test]
+fn functions_are_within_one_unit_in_the_last_place() {
+    type Function = fn(f64) -> f64;
+    let functions: [(u32, Function); 7] = [
+        (0x7e04_4500, |x| 1.0 / x),
+        (0x7e04_4900, |x| 1.0 / x.sqrt()),
+        (0x7e04_4f00, f64::sqrt),
+        (0x7e04_4100, f64::exp2),
+        (0x7e04_4300, f64::log2),
+        (0x7e04_5300, |x| (x * std::f64::consts::TAU).sin()),
+        (0x7e04_5500, |x| (x * std::f64::consts::TAU).cos()),
+    ];
+    let values: Vec<f32> =
+        (0..64u8).map(|i| (f32::from(i) * 0.37 + 0.013) * [1.0, 1e-3, 1e3, 0.1][i as usize % 4]).collect();
+    for (n, (word, f)) in functions.into_iter().enumerate() {
+        let mut w = wave(64);
+        // Angles are small, so that their product with a turn is exact enough in binary64.
+        let x = |l: u32| if n >= 5 { values[l as usize] % 8.0 } else { values[l as usize] % 100.0 };
+        set(&mut w, Reg::V(0), |l| x(l).to_bits(), 64);
+        set(&mut w, Reg::V(2), |_| 0, 64);
+        assert_eq!(steps(Target::Gfx942, 64, &[word], &mut w), 1);
+        for l in 0..64 {
+            let (want, got) =
+                (f(f64::from(x(l))), f64::from(f32::from_bits(w.words[&Reg::V(2)][l as usize])));
+            let unit = f64::from(f32::EPSILON) * want.abs().max(1e-3);
+            assert!((want - got).abs() <= unit, "{word:#x} of {} is {got}, not {want}", x(l));
+        }
+    }
+    // The guides' examples: -infinity, -0, and 1/4 of a turn.
+    let example = |word: u32, bits: u32| {
+        let mut w = wave(64);
+        set(&mut w, Reg::V(0), |_| bits, 64);
+        set(&mut w, Reg::V(2), |_| 0, 64);
+        steps(Target::Gfx942, 64, &[word], &mut w);
+        w.words[&Reg::V(2)][0]
+    };
+    assert_eq!(example(0x7e04_4100, 0xff80_0000), 0);
+    assert_eq!(example(0x7e04_4100, 0x8000_0000), 0x3f80_0000);
+    assert_eq!(example(0x7e04_4300, 0xbf80_0000), 0xffc0_0000);
+    assert_eq!(example(0x7e04_4300, 0x8000_0000), 0xff80_0000);
+    assert_eq!(example(0x7e04_5300, 0xff80_0000), 0xffc0_0000);
+    assert_eq!(example(0x7e04_5300, 0xff7f_ffff), 0);
+    assert_eq!(example(0x7e04_5300, 0x8000_0000), 0x8000_0000);
+    assert_eq!(example(0x7e04_5300, 0x3e80_0000), 0x3f80_0000);
+    // Denormals are flushed: 1 / 2^-149 is infinite.
+    assert_eq!(example(0x7e04_4500, 1), 0x7f80_0000);
+}
+
+#[test]
+fn lanes_read_other_lanes() {
+    let moved = |words: &[u32], active: u64| {
+        let mut w = wave(64);
+        w.masks.insert(Reg::ExecLo, active);
+        set(&mut w, Reg::V(0), |l| l + 100, 64);
+        set(&mut w, Reg::V(2), |_| 7, 64);
+        steps(Target::Gfx942, 64, words, &mut w);
+        w.words[&Reg::V(2)].clone()
+    };
+    let expect = |words: &[u32], f: &dyn Fn(u32) -> u32| {
+        assert_eq!(moved(words, u64::MAX), (0..64).map(f).collect::<Vec<_>>(), "{words:x?}");
+    };
+    // quad_perm:[1,0,3,2]
+    expect(&[0x7e04_02fa, 0xff00_b100], &|l| 100 + (l ^ 1));
+    // row_ror:3
+    expect(&[0x7e04_02fa, 0xff01_2300], &|l| 100 + (l & 48) + (l + 13) % 16);
+    // row_bcast:15 row_mask:0xa
+    expect(&[0x7e04_02fa, 0xaf01_4200], &|l| if l & 16 == 16 { 100 + (l & 48) - 1 } else { 7 });
+    // wave_shr:1 bound_ctrl:0
+    expect(&[0x7e04_02fa, 0xff09_3800], &|l| if l == 0 { 0 } else { 99 + l });
+    // row_half_mirror bank_mask:0x5
+    expect(&[0x7e04_02fa, 0xf501_4100], &|l| if l & 4 == 0 { 100 + (l & 56) + 7 - (l & 7) } else { 7 });
+    // ds_swizzle_b32 v2, v0 offset:swizzle(SWAP,2)
+    expect(&[0xd87a_081f, 0x0200_0000], &|l| 100 + (l ^ 2));
+    // Lanes that EXEC leaves out give nothing: lane 0 reads lane 1.
+    assert_eq!(moved(&[0x7e04_02fa, 0xff00_b100], 1)[..2], [7, 7]);
+    let mut w = wave(64);
+    set(&mut w, Reg::V(0), |l| 4 * (5 * l % 64), 64);
+    set(&mut w, Reg::V(1), |l| l + 100, 64);
+    set(&mut w, Reg::V(2), |_| 0, 64);
+    set(&mut w, Reg::S(4), |_| 0, 64);
+    // ds_bpermute_b32 v2, v0, v1
+    steps(Target::Gfx942, 64, &[0xd87e_0000, 0x0200_0100], &mut w);
+    assert_eq!(w.words[&Reg::V(2)][3], 115);
+    // ds_permute_b32 v2, v0, v1
+    steps(Target::Gfx942, 64, &[0xd87c_0000, 0x0200_0100], &mut w);
+    assert_eq!(w.words[&Reg::V(2)][15], 103);
+    // v_readlane_b32 s4, v1, 5 is in lanes that EXEC leaves out, too: v_readlane_b32 s4, v0, 5
+    w.masks.insert(Reg::ExecLo, 0);
+    steps(Target::Gfx942, 64, &[0xd289_0004, 0x0001_0b00], &mut w);
+    assert_eq!(w.words[&Reg::S(4)][63], 100);
+    // v_writelane_b32 v2, s4, 7
+    steps(Target::Gfx942, 64, &[0xd28a_0002, 0x0001_0e04], &mut w);
+    assert_eq!(w.words[&Reg::V(2)][7], 100);
+    // v_mbcnt_lo_u32_b32 v2, -1, 0 and v_mbcnt_hi_u32_b32 v2, -1, v2: the number of the lane
+    w.masks.insert(Reg::ExecLo, u64::MAX);
+    cdna(&mut w, &[&[0xd28c_0002, 0x0001_00c1], &[0xd28d_0002, 0x0002_04c1]]);
+    assert_eq!(w.words[&Reg::V(2)], (0..64).collect::<Vec<u32>>());
+}
+
+#[test]
+fn packed_and_mixed_operations() {
+    let mut w = wave(64);
+    let mut run = |values: &[(u8, u32)], words: &[u32]| {
+        for (reg, value) in values {
+            set(&mut w, Reg::V(*reg), |_| *value, 64);
+        }
+        steps(Target::Gfx942, 64, words, &mut w);
+        (w.words[&Reg::V(2)][9], w.words[&Reg::V(3)][9])
+    };
+    // v_pk_add_f16 v2, v0, v1 op_sel_hi:[0,1]: 1 + 2, and 1 + 3
+    let halves = [(0, 0x4000_3c00), (1, 0x4200_4000), (2, 0), (3, 0)];
+    assert_eq!(run(&halves, &[0xd38f_4002, 0x1002_0300]).0, 0x4400_4200);
+    // v_fma_mix_f32 v2, v0, v1, v3 op_sel:[1,0,0] op_sel_hi:[1,1,0]: 2 * 2 + 0.5
+    assert_eq!(run(&[(3, 0.5f32.to_bits())], &[0xd3a0_0802, 0x1c0e_0300]).0, 4.5f32.to_bits());
+    // v_pk_fma_f32 v[2:3], v[0:1], v[4:5], v[6:7] op_sel_hi:[1,0,1] neg_lo:[1,0,0]: -2 * 10 + 1, and 3 *
+    // 10 + 2
+    let values: Vec<(u8, u32)> = [(0, 2f32), (1, 3.0), (4, 10.0), (5, 20.0), (6, 1.0), (7, 2.0)]
+        .map(|(r, v)| (r, v.to_bits()))
+        .to_vec();
+    let (low, high) = run(&values, &[0xd3b0_4002, 0x2c1a_0900]);
+    assert_eq!((f32::from_bits(low), f32::from_bits(high)), (-19.0, 32.0));
+    // v_dot4_i32_i8 v2, v0, v1, v3: 3 * 4 + 2 * 3 - 1 * 2 + 1 * 1 + 100
+    assert_eq!(run(&[(0, 0x01ff_0203), (1, 0x0102_0304), (3, 100)], &[0xd3a8_4002, 0x1c0e_0300]).0, 117);
+    // v_cvt_pkrtz_f16_f32 v2, v0, v1: to nearest, the first would be 0x3c02.
+    assert_eq!(run(&[(0, 0x3f80_3fff), (1, 0xbf80_0000)], &[0xd296_0002, 0x0002_0300]).0, 0xbc00_3c01);
+    // v_cvt_pk_fp8_f32 v2, v0, v1: 1 and -2 with the bias 8 of CDNA 3; the upper half stays.
+    let values = [(0, 1f32.to_bits()), (1, (-2f32).to_bits()), (2, 0xabcd_0000)];
+    assert_eq!(run(&values, &[0xd2a2_0002, 0x0002_0300]).0, 0xabcd_c840);
+}
+
+#[test]
+fn exec_and_mode() {
+    let mut w = wave(64);
+    for (reg, value) in [(Reg::S(0), 0x1234_5678), (Reg::S(2), 0), (Reg::S(4), 0), (Reg::S(5), 9)] {
+        set(&mut w, reg, |_| value, 64);
+    }
+    for (reg, value) in [(Reg::S(6), 0xf), (Reg::S(7), 0), (Reg::ExecLo, 0x3c), (Reg::ExecHi, 0)] {
+        set(&mut w, reg, |_| value, 64);
+    }
+    w.masks.insert(Reg::ExecLo, 0x3c);
+    // s_and_saveexec_b64 s[4:5], s[6:7]
+    steps(Target::Gfx942, 64, &[0xbe84_2006], &mut w);
+    assert_eq!(
+        (w.words[&Reg::S(4)][0], w.words[&Reg::S(5)][0], w.masks[&Reg::ExecLo], w.scc),
+        (0x3c, 0, 0xc, true)
+    );
+    assert_eq!(w.words[&Reg::ExecLo][0], 0xc);
+    // s_bfe_u32 s2, s0, 0x80004: eight bits from bit 4
+    steps(Target::Gfx942, 64, &[0x9282_ff00, 0x0008_0004], &mut w);
+    assert_eq!(w.words[&Reg::S(2)][0], 0x67);
+    // s_getreg_b32 s2, hwreg(HW_REG_MODE, 4, 4): denormals are on.
+    steps(Target::Gfx942, 64, &[0xb882_1901], &mut w);
+    assert_eq!(w.words[&Reg::S(2)][0], 0xf);
+    // v_cmpx_gt_u32_e32 vcc, v0, v1: of lanes 2 and 3, lane 3
+    set(&mut w, Reg::V(0), |l| l, 64);
+    set(&mut w, Reg::V(1), |_| 2, 64);
+    w.masks.insert(Reg::VccLo, 0);
+    steps(Target::Gfx942, 64, &[0x7db8_0300], &mut w);
+    assert_eq!((w.masks[&Reg::VccLo], w.masks[&Reg::ExecLo], w.words[&Reg::ExecLo][0]), (8, 8, 8));
+}

@@ -2,6 +2,8 @@
 //! read from what `Inst::print` writes, which is compared with LLVM elsewhere, and results are computed
 //! one lane at a time, as AMD's guides describe them, with `rustc_apfloat` for floating-point values.
 
+#![allow(clippy::precedence, clippy::too_many_lines, reason = "a table of one-line formulas")]
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use prlx_emu::testing::{EmuError, FloatMode, WaveState, run_alone};
@@ -28,13 +30,16 @@ enum T {
 }
 use T::{B16, B32, B64, F16, F32, F64, M};
 
+/// Results of sources in a mode.
+type Function = dyn Fn(&[u64], FloatMode) -> Vec<u64>;
+
 /// What an operation does to one lane: types of results and sources, and the function. With `accumulates`,
 /// the old result comes after the sources.
 struct Spec {
     dst: Vec<T>,
     src: Vec<T>,
     accumulates: bool,
-    f: Box<dyn Fn(&[u64], FloatMode) -> Vec<u64>>,
+    f: Box<Function>,
 }
 
 fn spec(dst: &[T], src: &[T], f: impl Fn(&[u64]) -> u64 + 'static) -> Option<Spec> {
@@ -433,7 +438,7 @@ fn with_scc(name: &str) -> Option<Scalar> {
         }),
         "s_lshl3_add_u32" => (w, |v| ((v[0] << 3) + v[1], u64::from(((v[0] << 3) + v[1]) >> 32 != 0))),
         "s_absdiff_i32" => (w, |v| {
-            let r = low((s32(low(v[0].wrapping_sub(v[1]))).abs()) as u64);
+            let r = low(s32(low(v[0].wrapping_sub(v[1]))).unsigned_abs());
             (r, u64::from(r != 0))
         }),
         _ => return None,
@@ -449,7 +454,12 @@ fn floats(name: &str) -> Option<Spec> {
         _ => return None,
     };
     let add = move |a: u64, b: u64, r: Round| with_format!(ty, F => bits(of::<F>(a).add_r(of(b), r).value));
-    let fma = move |v: &[u64], r: Round| with_format!(ty, F => bits(of::<F>(v[0]).mul_add_r(of(v[1]), of(v[2]), r).value));
+    let fma = move |v: &[u64], r: Round| {
+        with_format!(ty, F => {
+            let r = of::<F>(v[0]).mul_add_r(of(v[1]), of(v[2]), r);
+            bits(r.value)
+        })
+    };
     let integral =
         move |v: &[u64], r: Round| with_format!(ty, F => bits(of::<F>(v[0]).round_to_integral(r).value));
     match head {
@@ -491,15 +501,14 @@ fn conversions(name: &str) -> Option<Spec> {
     fn to_int(ty: T, width: usize, signed: bool) -> impl Fn(&[u64]) -> u64 {
         move |v: &[u64]| {
             let mut exact = false;
-            let r = with_format!(ty, F => {
+            with_format!(ty, F => {
                 let x: F = of(v[0]);
                 if x.is_nan() { 0 } else if signed {
                     x.to_i128_r(width, Round::TowardZero, &mut exact).value as u64
                 } else {
                     x.to_u128_r(width, Round::TowardZero, &mut exact).value as u64
                 }
-            });
-            r
+            })
         }
     }
     fn from_int(from: T, ty: T, signed: bool) -> Spec {
@@ -652,7 +661,8 @@ fn token(text: &str) -> Option<Token> {
         t.regs = named.into();
         return Some(t);
     }
-    let bank: Option<(fn(u8) -> Reg, &str)> = if let Some(rest) = s.strip_prefix("ttmp") {
+    type Bank<'a> = Option<(fn(u8) -> Reg, &'a str)>;
+    let bank: Bank<'_> = if let Some(rest) = s.strip_prefix("ttmp") {
         Some((Reg::Ttmp, rest))
     } else if let Some(rest) = s.strip_prefix('v') {
         Some((Reg::V, rest))

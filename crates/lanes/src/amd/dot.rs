@@ -41,7 +41,7 @@ impl<const BITS: u32> LaneOp for DotInt<BITS> {
                 // `op_sel` of pairs of 16 bits.
                 let place = |source: u32| {
                     let select = if i == 0 { LOW } else { HIGH } + source;
-                    if BITS == 16 { 16 * (args.imm >> select) as u32 & 16 } else { i * BITS }
+                    if BITS == 16 { (args.imm >> select & 1) as u32 * 16 } else { i * BITS }
                 };
                 let x = element(a.0[l], place(0), BITS, flag(SIGNED_A));
                 sum += x * element(b.0[l], place(1), BITS, flag(SIGNED_B));
@@ -90,7 +90,7 @@ impl<E: Element> LaneOp for Dot2<E> {
         let round = Round::from_imm(args.imm);
         for (select, negate) in [(LOW, NEG), (HIGH, NEG_HIGH)] {
             let part = |v: &V32, source: u32| {
-                let by = 16 * (args.imm >> (select + source)) as u32 & 16;
+                let by = (args.imm >> (select + source) & 1) as u32 * 16;
                 let mut lanes = v.0.map(|v| E::value((v >> by) as u16));
                 if args.imm >> (negate + source) & 1 == 1 {
                     lanes = lanes.map(|v| v.negated());

@@ -93,6 +93,8 @@ pub trait Format: Value + PartialOrd {
     fn from_nan64(bits: u64) -> Self;
     /// A quotient whose exponents differ by less becomes 0.
     const UNDERFLOW: i32;
+    /// A quotient whose exponents differ by this much or more becomes infinite.
+    const OVERFLOW: i32;
     /// Whether functions such as `v_exp_f32` flush denormals in every mode.
     const FLUSHES: bool = false;
     /// Times a power of two, rounded once.
@@ -132,6 +134,7 @@ macro_rules! formats { ($($t:ident $bits:ident $quiet:literal $inf:literal $nan:
     (@f32) => {
         const FLUSHES: bool = true;
         const UNDERFLOW: i32 = -150;
+        const OVERFLOW: i32 = 129;
         #[inline(always)] fn nan64(self) -> u64 {
             let bits = self.to_bits();
             u64::from(bits & 0x8000_0000) << 32 | 0x7ff << 52 | u64::from(bits & 0x007f_ffff) << 29
@@ -149,6 +152,7 @@ macro_rules! formats { ($($t:ident $bits:ident $quiet:literal $inf:literal $nan:
     };
     (@f64) => {
         const UNDERFLOW: i32 = -1075;
+        const OVERFLOW: i32 = 1025;
         #[inline(always)] fn nan64(self) -> u64 { self.to_bits() }
         #[inline(always)] fn from_nan64(bits: u64) -> f64 { f64::from_bits(bits).quiet() }
         #[inline(always)] fn to64(self) -> f64 { self }
@@ -221,6 +225,7 @@ impl Value for Binary16 {
 
 impl Format for Binary16 {
     const UNDERFLOW: i32 = i32::MIN;
+    const OVERFLOW: i32 = i32::MAX;
     const ZERO: Binary16 = Binary16(0.0);
     const ONE: Binary16 = Binary16(1.0);
     const TWO: Binary16 = Binary16(2.0);

@@ -6,9 +6,10 @@
 //! guides). Results are within one unit in the last place.
 //!
 //! # Limitations
-//! The guides' text of `v_div_scale_f32` gives no right quotient where the numerator is tiny or the
-//! reciprocal of the denominator is denormal. Here the scales are those with which `v_div_fmas_f32` gives
-//! the right one.
+//! The guides' text of `v_div_scale_f32` and `v_div_fixup_f32` gives no right quotient where the numerator
+//! is tiny, the reciprocal of the denominator is denormal, or the quotient is far too great. Here the
+//! scales are those with which `v_div_fmas_f32` gives the right one, and a quotient that is too great is
+//! infinite.
 
 use super::convert::integer;
 use super::convert::source;
@@ -113,6 +114,8 @@ fn fixup<T: Format>(q: T, den: T, num: T) -> T {
             T::from64(f64::INFINITY, Round::Near)
         } else if infinity(den) || n == 0.0 || parts(n).1 - parts(d).1 < T::UNDERFLOW {
             T::ZERO
+        } else if parts(n).1 - parts(d).1 >= T::OVERFLOW {
+            T::from64(f64::INFINITY, Round::Near)
         } else {
             q.magnitude()
         };

@@ -21,6 +21,7 @@ mod dpp;
 mod floats;
 mod integers;
 mod lanes;
+mod matrix;
 mod operand;
 mod packed;
 mod scalars;
@@ -50,6 +51,9 @@ pub fn data(d: &mut Decoder<'_, '_>) -> Result<(), EmuError> {
         Some(Encoding::Mai | Encoding::Vop3p | Encoding::Vop3pDpp16 | Encoding::Vop3pDpp8)
             if !name.starts_with("v_accvgpr") =>
         {
+            if d.inst.class() == Some(Class::Matrix) {
+                return matrix::steps(d, name, &operands);
+            }
             return packed::steps(d, name, &operands);
         }
         _ => {}
