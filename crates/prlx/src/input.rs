@@ -135,7 +135,6 @@ pub fn require_launch_file(path: &Path) -> Result<()> {
         FileKind::Program => format!("record it with: prlx record -- {}", program(path)),
         FileKind::Python => format!("record it with: prlx record -- python3 {name}"),
         FileKind::Array => format!("if it is a profiler's buffer: prlx timeline {name}"),
-        FileKind::AmdCode => return Err(refuse_amd(path, "a launch file")),
         _ => format!("write a launch file for it with: prlx new {name}"),
     };
     Err(refuse(path, kind, "a launch file", help))
@@ -229,8 +228,7 @@ pub fn require_recording(path: &Path) -> Result<()> {
         FileKind::Program => format!("record it with: prlx record -- {}", program(path)),
         FileKind::Python => format!("record it with: prlx record -- python3 {name}"),
         FileKind::Array => format!("if it is a profiler's buffer: prlx timeline {name}"),
-        FileKind::AmdCode => return Err(refuse_amd(path, "a recording")),
-        FileKind::Ptx | FileKind::CudaSource | FileKind::Image => {
+        FileKind::Ptx | FileKind::CudaSource | FileKind::Image | FileKind::AmdCode => {
             format!("write a launch file for it with: prlx new {name}")
         }
     };
@@ -262,7 +260,7 @@ pub fn open_session(path: &Path) -> Result<Session> {
 pub(crate) fn refuse_amd(path: &Path, wanted: &str) -> anyhow::Error {
     let name = shell(path);
     let help = format!(
-        "PRLX shows what it holds with: prlx inspect {name}; it does not run, compare or instrument AMD code yet"
+        "PRLX shows what it holds with: prlx inspect {name}; it runs it with a launch file: prlx new {name}; it does not rewrite AMD code yet"
     );
     refuse(path, FileKind::AmdCode, wanted, help)
 }

@@ -17,10 +17,11 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::{Component, Path, PathBuf};
 
-use anyhow::{Result, anyhow};
+use anyhow::{Context, Result, anyhow};
 use prlx_driver::session::KernelPattern;
 use prlx_driver::signature::{Signature, cluster_unit, limit};
 use prlx_driver::{Error, ErrorKind, Job, ParamUse, compile_cuda, element, param_uses, quoted, short_name};
+use prlx_isa::amdgpu::object::{self, ValueKind};
 use prlx_isa::ptx;
 use prlx_isa::view::{Function, Module, Space};
 use prlx_trace::Dim3;
@@ -77,23 +78,28 @@ pub fn launch_template(
     kernel: Option<&KernelPattern>,
     output: &Path,
 ) -> Result<LaunchTemplate> {
-    let text = ptx_of(code, image)?;
-    let (module, _) = ptx::read(&text);
-    let signature = choose(code, image, Signature::all(&module), kernel)?;
+    let Code { content, text, module, amd } = code_of(code, image)?;
+    let mut signature = choose(code, image, Signature::all(&module), kernel)?;
+    // The runtime fills in the hidden arguments.
+    signature.params.retain(|p| amd.is_none() || !p.name.starts_with("hidden_"));
     let function = module.functions.iter().find(|f| f.name == signature.name);
-    let uses = function.map(|f| param_uses(&module, f, &text)).unwrap_or_default();
-    let extracted = image.map(|_| output.with_extension("ptx"));
+    let uses = match &amd {
+        Some(amd) => amd.uses(&signature),
+        None => function.map(|f| param_uses(&module, f, &text)).unwrap_or_default(),
+    };
+    let extracted = image.filter(|_| amd.is_none()).map(|_| output.with_extension("ptx"));
+    let arch = amd.as_ref().and_then(|amd| amd.arch.as_deref());
     let place = relative(extracted.as_deref().unwrap_or(code), output);
     let name = output.display().to_string();
     let shared = shared(&module, function);
     let mut first = None;
     for block in blocks(&signature) {
         let mut out = String::new();
-        head(&mut out, &signature, &place, &name, block, shared);
+        head(&mut out, &signature, (&place, arch), &name, block, shared);
         for (i, param) in signature.params.iter().enumerate() {
             argument(&mut out, &signature, param, uses.get(i).cloned().unwrap_or_default());
         }
-        let failure = trial(&name, &out, &text)?;
+        let failure = trial(&name, &out, &content)?;
         let works = failure.is_none();
         let (kernel, params) = (signature.name.clone(), signature.params.len());
         let module = extracted.clone().map(|path| (path, text.clone()));
@@ -107,11 +113,74 @@ pub fn launch_template(
 }
 
 /// Runs a launch file on the CPU device. Returns why it does not run.
-fn trial(name: &str, text: &str, ptx: &str) -> Result<Option<String>> {
-    let job = Job::parse(name, text, &|_| Ok(ptx.to_owned().into_bytes()))?;
+fn trial(name: &str, text: &str, module: &[u8]) -> Result<Option<String>> {
+    let job = Job::parse(name, text, &|_| Ok(module.to_owned()))?;
     let options = DeviceOptions { max_steps: Some(MAX_STEPS), ..DeviceOptions::default() };
     let mut device = Device::open(&options)?;
     Ok(prlx_driver::run(device.driver(), &job).err().map(|e| e.message))
+}
+
+/// The code of a file.
+struct Code {
+    /// What a launch file's module is.
+    content: Vec<u8>,
+    /// The text of PTX.
+    text: String,
+    module: Module,
+    /// What is known of AMD's code; `None` for PTX.
+    amd: Option<AmdCode>,
+}
+
+/// What a launch file must know of AMD's machine code.
+struct AmdCode {
+    /// The target that says which code object of the file is meant, if there are several.
+    arch: Option<String>,
+    metadata: object::Metadata,
+}
+
+impl AmdCode {
+    /// What is known of the parameters of a kernel: which are pointers.
+    fn uses(&self, kernel: &Signature) -> Vec<ParamUse> {
+        let named = self.metadata.kernels.iter().find(|k| k.name == kernel.name);
+        let args = named.map_or(&[][..], |k| k.args.as_slice());
+        let uses = |param: &Param| {
+            let arg = args.iter().find(|a| a.offset == u64::from(param.offset));
+            ParamUse { pointer: arg.is_some_and(|a| a.kind == ValueKind::GlobalBuffer), ..ParamUse::default() }
+        };
+        kernel.params.iter().map(uses).collect()
+    }
+}
+
+/// The code of a file: a code object of AMD's, or what has or becomes PTX.
+fn code_of(path: &Path, image: Option<usize>) -> Result<Code> {
+    if input::identify(path)? != FileKind::AmdCode {
+        let text = ptx_of(path, image)?;
+        let (module, _) = ptx::read(&text);
+        return Ok(Code { content: text.clone().into_bytes(), text, module, amd: None });
+    }
+    let content = prlx_driver::files::read(path)?;
+    let images = object::read(&content).with_context(|| path.display().to_string())?;
+    let name = input::shell(path);
+    let chosen = match (image, &images[..]) {
+        (None, [one]) => one,
+        (None, _) => {
+            let what = format!("{} has {} code objects", path.display(), images.len());
+            let help = format!("`prlx inspect {name}` lists them; take one with: prlx new {name} --image 0");
+            return Err(Error::new(ErrorKind::NotFound, what).help(help).into());
+        }
+        (Some(n), _) => images.get(n).ok_or_else(|| {
+            let what = format!("{} has no code object {n}", path.display());
+            Error::new(ErrorKind::NotFound, what).help(format!("`prlx inspect {name}` lists them"))
+        })?,
+    };
+    let read = || -> Result<(Module, object::Metadata), prlx_isa::image::Error> {
+        let object = chosen.code_object()?;
+        Ok((prlx_isa::amdgpu::read(&object)?, object.metadata))
+    };
+    let (module, metadata) = read().with_context(|| path.display().to_string())?;
+    let target = chosen.target.as_ref().map(ToString::to_string).ok();
+    let arch = target.filter(|_| images.len() > 1);
+    Ok(Code { text: String::new(), module, amd: Some(AmdCode { arch, metadata }), content })
 }
 
 /// The PTX of a file. CUDA source is compiled.
@@ -119,10 +188,9 @@ fn ptx_of(path: &Path, image: Option<usize>) -> Result<String> {
     let kind = input::identify(path)?;
     let name = input::shell(path);
     let help = match kind {
-        FileKind::Ptx | FileKind::Image | FileKind::Program | FileKind::Other => {
+        FileKind::Ptx | FileKind::Image | FileKind::Program | FileKind::AmdCode | FileKind::Other => {
             return code::ptx(path, image);
         }
-        FileKind::AmdCode => return Err(input::refuse_amd(path, "PTX, a cubin, a fatbin or CUDA source")),
         FileKind::CudaSource => return Ok(String::from_utf8_lossy(&compile_cuda(path)?).into_owned()),
         FileKind::Python => "write the PTX of the compiled kernel to a file, as \
              `open('kernel.ptx', 'w').write(compiled.asm['ptx'])` for Triton; then: prlx new kernel.ptx"
@@ -182,7 +250,14 @@ fn shared(module: &Module, function: Option<&Function>) -> u32 {
 }
 
 /// Writes the keys of the launch.
-fn head(out: &mut String, signature: &Signature, place: &Path, name: &str, block: Dim3, shared: u32) {
+fn head(
+    out: &mut String,
+    signature: &Signature,
+    (place, arch): (&Path, Option<&str>),
+    name: &str,
+    block: Dim3,
+    shared: u32,
+) {
     let shown = display_name(&signature.name);
     let unit = limit(&signature.limits, "reqnctapercluster").unwrap_or_default();
     // If the grid counts clusters, one is enough.
@@ -204,6 +279,9 @@ fn head(out: &mut String, signature: &Signature, place: &Path, name: &str, block
         block.y,
         block.z,
     );
+    if let Some(arch) = arch {
+        let _ = writeln!(out, "arch   = {}  # which code object of the module", quoted(arch));
+    }
     if shared > 0 {
         let _ = writeln!(out, "shared = {shared}  # bytes of dynamic shared memory");
     }
