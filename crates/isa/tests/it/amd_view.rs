@@ -3,6 +3,8 @@
 use prlx_isa::amdgpu::inst::Reg;
 use prlx_isa::amdgpu::object::CodeObject;
 use prlx_isa::amdgpu::{Native, Register, RegisterMap, read};
+use prlx_isa::cfg::Cfg;
+use prlx_isa::dataflow::{DefUse, decisions};
 use prlx_isa::view::{self, Base, BlockId, Class, Derived, Effect, Eval, Expr, Module, Operand, Space, Type};
 
 use crate::amd_descriptors::file;
@@ -405,4 +407,42 @@ fn results_are_those_of_the_manual() {
             assert_eq!(flags, flag.is_some(), "{name}");
         }
     }
+}
+
+/// Objects with changed bytes, and with random code, are read or refused; what is read holds together.
+#[test]
+fn damaged_objects_are_read_or_refused() {
+    let mut random = Random(1203);
+    let mut read_well = 0;
+    for name in OBJECTS {
+        let whole = file(name);
+        for round in 0..60 {
+            let mut bytes = whole.clone();
+            if round % 2 == 0 {
+                for _ in 0..1 + random.below(12) {
+                    let at = random.below(bytes.len());
+                    bytes[at] = random.next() as u8;
+                }
+            } else {
+                let object = CodeObject::read(&whole).unwrap();
+                let Some(f) = object.functions().next() else { continue };
+                let code = object.at_address(f.value).unwrap();
+                let at = code.as_ptr() as usize - whole.as_ptr() as usize;
+                for byte in &mut bytes[at..][..code.len().min(400)] {
+                    *byte = random.next() as u8;
+                }
+            }
+            let Ok(object) = CodeObject::read(&bytes) else { continue };
+            let Ok(module) = read(&object) else { continue };
+            read_well += 1;
+            for f in &module.functions {
+                assert!(f.insts.iter().all(|inst| inst.operands.len() == inst.roles.len()));
+                assert_eq!(f.blocks.last().map_or(0, |block| block.insts.end) as usize, f.insts.len());
+                assert!(f.blocks.iter().flat_map(|b| &b.succs).all(|b| b.index() < f.blocks.len()));
+                decisions(f, &DefUse::of(f, &Cfg::of(f)));
+            }
+            assert!(module.to_string().len() < 1 << 24, "{name}");
+        }
+    }
+    assert!(read_well > 400, "{read_well}");
 }

@@ -46,6 +46,17 @@ pub(super) struct Addresses {
     pub(super) arguments: FxHashMap<usize, i64>,
 }
 
+impl Addresses {
+    /// Forgets where branches by address go, if that is an address of this kind.
+    pub(super) fn forget_jumps(&mut self, unwanted: impl Fn(u64) -> bool) {
+        for destination in self.destinations.values_mut() {
+            if matches!(destination, Destination::Address(address) if unwanted(*address)) {
+                *destination = Destination::Unknown;
+            }
+        }
+    }
+}
+
 /// Half of an address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Half {
@@ -67,12 +78,14 @@ type State = FxHashMap<Reg, Half>;
 /// What a call writes, by the address of the function; of an unknown one under `None`.
 pub(super) type Written<'w> = &'w dyn Fn(Option<u64>) -> Option<Vec<Reg>>;
 
-/// Follows addresses through a function. `begins`: where its basic blocks begin, ascending. `written`: `None`
-/// if a call may write anything.
+/// Follows addresses through a function. `begins`: where its basic blocks begin, ascending. `jumps`: those
+/// of them that code jumps to by address, where nothing is known. `written`: `None` if a call may write
+/// anything.
 pub(super) fn addresses(
     (object, tables): (&CodeObject<'_>, &Tables<'_>),
     code: &Code<'_>,
     begins: &[usize],
+    jumps: &[usize],
     written: Written<'_>,
 ) -> Addresses {
     let block_of = |at: usize| begins.binary_search(&at).ok();
@@ -82,6 +95,12 @@ pub(super) fn addresses(
     }
     let mut out = Addresses::default();
     let mut work = vec![0];
+    for block in jumps.iter().filter_map(|at| block_of(*at)) {
+        if let Some(state) = states.get_mut(block) {
+            *state = Some(State::default());
+            work.push(block);
+        }
+    }
     while let Some(block) = work.pop() {
         let Some(state) = states.get(block).cloned().flatten() else { continue };
         let (left, last) = walk((object, tables), code, begins, block, state, written, &mut out);

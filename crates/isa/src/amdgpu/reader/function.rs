@@ -41,21 +41,36 @@ pub(super) struct AtEntry {
     pub(super) parts: Vec<(&'static str, u32)>,
 }
 
-/// Positions that branches of the function go to, in ascending order.
-pub(super) fn labels(code: &Code<'_>) -> Vec<usize> {
+/// Positions that branches of the function go to, in ascending order; `jumps` are those by address.
+fn labels(code: &Code<'_>, jumps: &[usize]) -> Vec<usize> {
     let targets = (0..code.insts.len()).filter_map(|at| {
         let (_, inst) = code.insts.get(at)?;
         if inst.name() == "s_call_b64" { None } else { code.at(code.target(at)?) }
     });
-    let mut all: Vec<usize> = targets.collect();
+    let mut all: Vec<usize> = targets.chain(jumps.iter().copied()).collect();
     all.sort_unstable();
     all.dedup();
     all
 }
 
+/// Positions in the function that it jumps to by address, as branches over long distances do.
+pub(super) fn jumps(code: &Code<'_>, addresses: &Addresses) -> Vec<usize> {
+    let is_jump = |at: &usize| code.insts.get(*at).is_some_and(|(_, inst)| inst.name() == "s_setpc_b64");
+    let all = addresses.destinations.iter().filter(|(at, _)| is_jump(at));
+    all.filter_map(|(_, destination)| inside(code, *destination)).collect()
+}
+
+/// The position of a destination that lies in the function. Its entry is one of calls.
+fn inside(code: &Code<'_>, destination: Destination) -> Option<usize> {
+    match destination {
+        Destination::Address(address) => code.at(address).filter(|at| *at > 0),
+        _ => None,
+    }
+}
+
 /// Positions where basic blocks begin, in ascending order.
-pub(super) fn begins(code: &Code<'_>) -> Vec<usize> {
-    let mut all = labels(code);
+pub(super) fn begins(code: &Code<'_>, jumps: &[usize]) -> Vec<usize> {
+    let mut all = labels(code, jumps);
     all.push(0);
     let after = code.insts.iter().zip(1..).filter(|((_, inst), _)| semantics::ends_block(inst));
     all.extend(after.map(|(_, next)| next).filter(|next| *next < code.insts.len()));
@@ -83,8 +98,9 @@ pub(super) fn function(
         undefined: None,
         lanes: u32::from(code.insts.first().map_or(64, |(_, inst)| inst.lanes())),
     };
-    let labels = labels(code);
-    let blocks = begins(code);
+    let jumps = jumps(code, addresses);
+    let labels = labels(code, &jumps);
+    let blocks = begins(code, &jumps);
     // If code branches to the entry, what registers hold there at first is a block of its own.
     let own_block = usize::from(labels.first() == Some(&0));
     let block_at = |at: usize| blocks.binary_search(&at).ok().map(|block| BlockId(small(block + own_block)));
@@ -108,6 +124,8 @@ pub(super) fn function(
         if labels.binary_search(&at).is_ok() {
             let _ = writeln!(text, ".L{number}_{}:", current.0);
         }
+        let by_address = addresses.destinations.get(&at).filter(|_| inst.name() == "s_setpc_b64");
+        let jump = by_address.and_then(|destination| inside(code, *destination)).and_then(block_at);
         let target = code.target(at);
         let label = target.and_then(|target| code.at(target)).and_then(block_at);
         let name = |_: i16| {
@@ -120,7 +138,7 @@ pub(super) fn function(
         text.push_str(&inst.print_with(&name));
         let span = Span { start: from, end: small(text.len()) };
         text.push('\n');
-        reader.instruction(at, *address, inst, span, label.filter(|_| inst.name() != "s_call_b64"));
+        reader.instruction(at, *address, inst, span, jump.or(label.filter(|_| inst.name() != "s_call_b64")));
         for inst in reader.out.insts.iter_mut().rev().take_while(|inst| inst.span == span) {
             inst.block = current;
         }
@@ -288,6 +306,15 @@ impl Reader<'_> {
         }
         let destination = self.addresses.destinations.get(&at).copied();
         let mut semantics = semantics::of(inst, destination == Some(Destination::Caller));
+        // A jump to another function is a call, after which the function returns.
+        let leaves = match destination {
+            Some(Destination::Address(entry)) => self.outside.functions.contains_key(&entry),
+            Some(Destination::External(_)) => true,
+            _ => false,
+        };
+        if inst.name() == "s_setpc_b64" && label.is_none() && leaves {
+            semantics.class = Class::Call;
+        }
         operands.extend(semantics::clock(inst).map(|name| (Operand::Special(name.to_owned()), Role::Use)));
         if semantics.class == Class::Compare {
             // The results come first, wherever the text has them.
@@ -297,6 +324,9 @@ impl Reader<'_> {
         let eval = evaluated::simple(&semantics.results, &operands);
         operands.extend(further);
         semantics.native = view::Native::new(Arc::new(Native { inst: *inst, address }));
+        if let (Some(label), "s_setpc_b64") = (label, inst.name()) {
+            operands.push((Operand::Label(label), Role::Target));
+        }
         match destination {
             Some(destination) if semantics.class == Class::Call => self.call(destination, &mut operands),
             _ => {}
@@ -310,6 +340,7 @@ impl Reader<'_> {
             semantics.space = Space::Param;
             eval = semantics.result.map(|ty| (Eval::LoadParam, ty));
         }
+        let tail = semantics.class == Class::Call && inst.name() == "s_setpc_b64";
         let guard = self.guard(inst);
         let (operands, roles) = operands.into_iter().unzip();
         self.out.insts.push(view::Inst {
@@ -323,6 +354,20 @@ impl Reader<'_> {
             eval,
             ..view::Inst::default()
         });
+        if tail {
+            let semantics = view::Semantics {
+                opcode: "return".to_owned(),
+                class: Class::Return,
+                ..view::Semantics::default()
+            };
+            let semantics = Arc::new(semantics);
+            self.out.insts.push(view::Inst {
+                span,
+                class: Class::Return,
+                semantics,
+                ..view::Inst::default()
+            });
+        }
     }
 
     /// What a decoder can evaluate again.

@@ -21,15 +21,16 @@ impl Groups {
     pub(super) fn of(functions: &[Code<'_>], addresses: &[Addresses]) -> Groups {
         let entries: FxHashMap<u64, usize> = functions.iter().map(Code::entry).zip(0..).collect();
         let callees = |addresses: &Addresses, code: &Code<'_>| -> (Vec<usize>, bool) {
+            // Jumps to other functions are calls. Other jumps are understood, or the function is not.
             let is_call = |at: &usize| code.insts.get(*at).is_some_and(|(_, i)| i.name() != "s_setpc_b64");
             let (mut all, mut unknown) = (Vec::new(), false);
-            for (_, destination) in addresses.destinations.iter().filter(|(at, _)| is_call(at)) {
+            for (at, destination) in &addresses.destinations {
                 let known = match destination {
                     Destination::Address(entry) => entries.get(entry),
                     _ => None,
                 };
                 all.extend(known);
-                unknown |= known.is_none();
+                unknown |= known.is_none() && is_call(at);
             }
             all.sort_unstable();
             all.dedup();

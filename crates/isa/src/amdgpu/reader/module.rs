@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use super::addresses::{ABSOLUTE, Addresses, RELATIVE, Tables, addresses};
 use super::code::{Code, functions};
 use super::forms::Forms;
-use super::function::{AtEntry, Outside, begins, function, small};
+use super::function::{AtEntry, Outside, begins, function, jumps, small};
 use super::groups::Groups;
 use super::lines::Lines;
 use crate::amdgpu::Native;
@@ -25,13 +25,7 @@ use crate::view::{Class, FuncId, Module, Space, Symbol, SymbolId, Type};
 pub fn read(object: &CodeObject<'_>) -> Result<Module, Error> {
     let lanes = lanes(object)?;
     let code = functions(object, if lanes == 32 { 32 } else { 64 });
-    let tables = Tables::of(object);
-    let follow = |written: &dyn Fn(Option<u64>) -> Option<Vec<Reg>>| -> Vec<Addresses> {
-        code.iter().map(|code| addresses((object, &tables), code, &begins(code), written)).collect()
-    };
-    // What a call writes is known once it is known what it calls; then more addresses survive calls.
-    let first = Groups::of(&code, &follow(&|_| None));
-    let found = follow(&|entry| Some(first.written(entry)));
+    let found = follow(object, &code);
     let groups = Groups::of(&code, &found);
     let mut module = Module {
         digest: crate::digest(object.bytes),
@@ -92,6 +86,40 @@ pub fn read(object: &CodeObject<'_>) -> Result<Module, Error> {
     }
     module.text = Arc::from(text);
     Ok(module)
+}
+
+/// How often it is looked whether the jumps that were found lead to more jumps.
+const ROUNDS: usize = 4;
+
+/// Follows addresses through all functions.
+fn follow(object: &CodeObject<'_>, code: &[Code<'_>]) -> Vec<Addresses> {
+    let tables = Tables::of(object);
+    let pass = |targets: &[Vec<usize>], written: &dyn Fn(Option<u64>) -> Option<Vec<Reg>>| {
+        let one = |(code, jumps): (&Code<'_>, &Vec<usize>)| {
+            addresses((object, &tables), code, &begins(code, jumps), jumps, written)
+        };
+        code.iter().zip(targets).map(one).collect::<Vec<Addresses>>()
+    };
+    let mut targets = vec![Vec::new(); code.len()];
+    let mut found = pass(&targets, &|_| None);
+    for _ in 0..ROUNDS {
+        let before = targets.clone();
+        for ((targets, code), found) in targets.iter_mut().zip(code).zip(&found) {
+            targets.extend(jumps(code, found));
+            targets.sort_unstable();
+            targets.dedup();
+        }
+        // What a call writes is known once it is known what it calls; then more addresses survive calls.
+        let groups = Groups::of(code, &found);
+        found = pass(&targets, &|entry| Some(groups.written(entry)));
+        if targets == before {
+            break;
+        }
+    }
+    for ((targets, code), found) in targets.iter().zip(code).zip(&mut found) {
+        found.forget_jumps(|address| code.at(address).is_some_and(|at| at > 0 && !targets.contains(&at)));
+    }
+    found
 }
 
 /// Lanes of the waves of all kernels; of an object without kernels, the target's least.
