@@ -6,6 +6,7 @@
 //! A failing task names the command that failed. Tasks change no tracked files, unless their row says so; in
 //! CI they change none.
 
+mod amd_corpus;
 mod amdgpu;
 mod bench;
 mod builds;
@@ -58,6 +59,11 @@ const TASKS: &[Task] = &[
         "builds",
         builds::run,
         "compile the corpus at several optimisation levels, and compare the builds (--events, --few, WORD…)",
+    ),
+    (
+        "amd-corpus",
+        amd_corpus::run,
+        "run the corpus' CUDA kernels as HIP on the CPU device, for AMD's targets (--target NAME, --check, WORD…)",
     ),
     ("amdgpu", amdgpu::run, "compare AMD's instructions with LLVM 22 (--words N, --seed N, --all, TARGET…)"),
     ("bench", bench::run, "run benchmarks and print their tables (--keep: into bench/runs)"),
@@ -150,6 +156,7 @@ const CI: &[Step] = &[
     ("builds", || builds::run(&["--few".into()])),
     ("builds --events", || builds::run(&["--few".into(), "--events".into()])),
     ("amdgpu", || amdgpu::run(&[])),
+    ("amd-corpus", || amd_corpus::run(&["--check".into()])),
     ("fuzz", || fuzz::run(&[])),
 ];
 

@@ -13,8 +13,8 @@
 
 use std::path::{Path, PathBuf};
 
-use prlx_isa::view::Module;
 use prlx_isa::amdgpu::object::CodeObject;
+use prlx_isa::view::Module;
 use prlx_isa::{amdgpu, ptx};
 use prlx_trace::WarpSize;
 use prlx_trace::kernel::{Param, Scalar};
@@ -59,7 +59,7 @@ pub struct Job {
 /// A code object of AMD's.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct AmdObject {
-    /// Its bytes.
+    /// The file as it is loaded: an ELF file for one target.
     pub bytes: Vec<u8>,
     /// Lanes of the warps that run it.
     pub warp_size: WarpSize,
@@ -288,7 +288,8 @@ impl Job {
         if self.object.is_none() {
             return Ok(());
         }
-        let text = format!("{}: {} is machine code of AMD's, which {what} cannot have yet", self.name, self.module);
+        let text =
+            format!("{}: {} is machine code of AMD's, which {what} cannot have yet", self.name, self.module);
         Err(Error::new(ErrorKind::Unsupported, text)
             .help("run, record and compare it, or take a module of PTX"))
     }

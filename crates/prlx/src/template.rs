@@ -145,7 +145,10 @@ impl AmdCode {
         let args = named.map_or(&[][..], |k| k.args.as_slice());
         let uses = |param: &Param| {
             let arg = args.iter().find(|a| a.offset == u64::from(param.offset));
-            ParamUse { pointer: arg.is_some_and(|a| a.kind == ValueKind::GlobalBuffer), ..ParamUse::default() }
+            ParamUse {
+                pointer: arg.is_some_and(|a| a.kind == ValueKind::GlobalBuffer),
+                ..ParamUse::default()
+            }
         };
         kernel.params.iter().map(uses).collect()
     }

@@ -1,5 +1,5 @@
-//! Modules of AMD's machine code in launch files: which code object of a file is meant, and the arguments that
-//! the runtime fills in.
+//! Modules of AMD's machine code in launch files: which code object of a file is meant, and the arguments
+//! that the runtime fills in.
 
 use prlx_isa::amdgpu::object::{self, CodeObject, TargetId};
 use prlx_isa::view::Module;
@@ -49,8 +49,8 @@ pub(super) fn code_object(
     Ok((AmdObject { bytes, warp_size }, view))
 }
 
-/// Whether the runtime fills in a parameter, and not the program (LLVM, User Guide for AMDGPU Backend, "Kernel
-/// Argument Metadata": `.value_kind`).
+/// Whether the runtime fills in a parameter, and not the program (LLVM, User Guide for AMDGPU Backend,
+/// "Kernel Argument Metadata": `.value_kind`).
 fn is_hidden(param: &Param) -> bool {
     param.name.starts_with("hidden_")
 }

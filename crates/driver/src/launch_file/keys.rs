@@ -1,8 +1,8 @@
 //! The keys of launch files, explained in `docs/launch-file.md`.
 
 pub(super) const KEYS: &[&str] = &[
-    "module", "arch", "kernel", "grid", "block", "cluster", "shared", "seed", "source", "arg", "buffer", "variable",
-    "before",
+    "module", "arch", "kernel", "grid", "block", "cluster", "shared", "seed", "source", "arg", "buffer",
+    "variable", "before",
 ];
 
 /// Keys of a launch that runs before the one that the file describes.

@@ -572,7 +572,8 @@ impl CtaClocks {
         self.time += u32::from(order.release);
     }
     /// The lanes of `old` that are not ordered before some lane of `lanes` (of `warp`), and those lanes of
-    /// `lanes`. A lane is always ordered after itself, and after all lanes of its wave if they are one thread.
+    /// `lanes`. A lane is always ordered after itself, and after all lanes of its wave if they are one
+    /// thread.
     fn unordered(&self, warp: u32, lanes: u32, old: AccessRecord) -> (u32, u32) {
         let (mut unordered, mut after) = (0, 0);
         let mut last: Option<(*const VectorClock, u32)> = None;

@@ -50,8 +50,8 @@ impl Wave<'_, '_> {
         }
     }
     /// Writes SCC, or another predicate that is the same in all lanes.
-    pub fn set_condition(&mut self, plane: u16, holds: bool) {
-        self.set_mask(plane, if holds { u64::MAX } else { 0 });
+    pub fn set_condition(&mut self, plane: u16, value: bool) {
+        self.set_mask(plane, if value { u64::MAX } else { 0 });
     }
 }
 

@@ -137,7 +137,8 @@ impl FlowRecorder {
             self.flow.warps.resize_with(at.warp + 1, WarpFlow::default);
             self.pending.resize_with((at.warp + 1) * self.halves, Pending::default);
         }
-        let continued = self.pending[at.half].last.filter(|_| self.continues.get(step as usize) == Some(&true));
+        let continued =
+            self.pending[at.half].last.filter(|_| self.continues.get(step as usize) == Some(&true));
         at.continues = continued.is_some();
         let visit = match continued {
             Some(visit) => visit,
@@ -191,7 +192,12 @@ impl FlowRecorder {
     fn place(&self, cta: &CtaState, warp: &Warp) -> Place {
         let (index, halves) = (warp.index as usize, self.halves);
         let ctas = cta.index as usize * self.flow.warps_per_cta as usize;
-        Place { warp: ctas + index / halves, half: ctas * halves + index, first: index % halves * LANES, continues: false }
+        Place {
+            warp: ctas + index / halves,
+            half: ctas * halves + index,
+            first: index % halves * LANES,
+            continues: false,
+        }
     }
     /// Reads the results of a warp's last visit.
     fn settle(&mut self, warp: &Warp, at: Place) {
@@ -276,7 +282,9 @@ impl FlowRecorder {
             let lanes_of_warp = u64::from(lanes) << at.first;
             // The next word of the same access.
             if let Some(last) = flow.accesses.last_mut().filter(|a| {
-                at.continues && (a.visit, a.kind, a.space, a.lanes, a.owner) == (visit, kind, space, lanes_of_warp, owner)
+                at.continues
+                    && (a.visit, a.kind, a.space, a.lanes, a.owner)
+                        == (visit, kind, space, lanes_of_warp, owner)
             }) {
                 let before = flow.addresses.get(last.addresses as usize..).unwrap_or_default();
                 let mut follows = before.len() == lanes.count_ones() as usize;

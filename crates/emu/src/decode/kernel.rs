@@ -11,50 +11,20 @@
 //! # Limitations
 //! Registers are not shared between values whose lifetimes do not overlap.
 
-use std::sync::Arc;
-
 use prlx_driver::{Error, ErrorKind};
 use prlx_isa::view::{BlockId, FuncId, FunctionKind, Inst, InstId, Module};
-use prlx_plan::{At, Insertion, Plan};
-use rustc_hash::FxHashMap;
 
+use super::amdgpu;
 use super::binder::{Binder, BranchFixup, PlaneCounts};
 use super::call_graph::reachable;
 use super::contract::{Contraction, contraction};
+use super::function::{InstDecoder, Request, UnsupportedInst, function};
 use super::fused::Fused;
-use super::amdgpu::{self, LaunchState};
-use super::{hooks, instruction, layout, warp_width};
-use crate::calibration::Calibration;
-use crate::code::{Code, Op};
-use crate::error::{EmuError, unsupported};
+use super::{instruction, layout, warp_width};
+use crate::code::Code;
+use crate::error::EmuError;
 use crate::exec::fault;
 use prlx_lanes::Simd;
-
-/// The input of decoding.
-pub struct Request<'a> {
-    /// The module of the kernel.
-    pub module: &'a Module,
-    /// The text of the module.
-    pub source: &'a str,
-    /// By symbol: address of global and constant variables.
-    pub addresses: &'a [Option<u64>],
-    /// The address range of the module's constant variables, from [`constants`].
-    pub constants: (u64, u64),
-    /// The kernel's name.
-    pub kernel: &'a str,
-    /// Actions to run as hooks.
-    pub plan: Option<&'a Plan>,
-    /// Bytes of stack for a lane when calls recurse.
-    pub stack: u32,
-    /// The instruction set that operations are compiled for.
-    pub simd: Simd,
-    /// Whether multiplications and additions are fused as the assembler does.
-    pub contract: bool,
-    /// Corrections of approximate operations.
-    pub calibrations: &'a [Arc<Calibration>],
-    /// What AMD's code needs to know of the kernel and of where it is loaded; `None` for PTX.
-    pub amd: Option<&'a LaunchState>,
-}
 
 /// The most bytes of local memory of a thread.
 const MAX_LOCAL: u32 = 512 << 10;
@@ -155,37 +125,6 @@ pub fn limits(b: &Binder<'_>) -> Result<(), EmuError> {
     Ok(())
 }
 
-/// An instruction that the device does not support.
-pub struct UnsupportedInst {
-    /// The function that contains the instruction.
-    pub function: FuncId,
-    /// The instruction in that function.
-    pub inst: InstId,
-    /// What is missing.
-    pub why: EmuError,
-}
-
-/// Decodes the instructions of an instruction set.
-pub trait InstDecoder {
-    /// Called before everything of a function.
-    fn begin(&mut self, b: &mut Binder<'_>);
-    /// Appends what stands before the first instruction of a block.
-    fn block(&mut self, b: &mut Binder<'_>, block: BlockId);
-    /// Called before the steps of an instruction and of its hooks.
-    fn before(&mut self, b: &mut Binder<'_>, inst: &Inst);
-    /// Appends the steps of an instruction.
-    ///
-    /// # Errors
-    /// The device does not support the instruction.
-    fn instruction(
-        &mut self,
-        b: &mut Binder<'_>,
-        id: InstId,
-        inst: &Inst,
-        fixes: &mut Vec<BranchFixup>,
-    ) -> Result<(), EmuError>;
-}
-
 struct PtxDecoder<'a> {
     module: &'a Module,
     simd: Simd,
@@ -216,82 +155,6 @@ impl InstDecoder for PtxDecoder<'_> {
             }
         }
     }
-}
-
-/// Decodes the blocks of function `f`, with the actions of the plan as hooks.
-pub fn function(
-    b: &mut Binder<'_>,
-    r: &Request<'_>,
-    f: FuncId,
-    decoder: &mut dyn InstDecoder,
-    missing: &mut Vec<UnsupportedInst>,
-) {
-    let function = &r.module.functions[f.index()];
-    b.func = f;
-    let start = b.code.steps.len() as u32;
-    b.code.entries.entry(f).or_default().start = start;
-    let plan = r.plan.and_then(|p| p.functions.get(f.index())).filter(|p| p.skipped.is_none());
-    let counters = b.counters.get(&f).copied().unwrap_or_default();
-    let mut actions: FxHashMap<At, Vec<&Insertion>> = FxHashMap::default();
-    for insertion in plan.iter().flat_map(|p| &p.insertions) {
-        actions.entry(insertion.at).or_default().push(insertion);
-    }
-    let mut hook = |b: &mut Binder<'_>, at: At, inst: InstId| {
-        for ins in actions.get(&at).into_iter().flatten() {
-            if let Err(why) = hooks::action(b, function, inst, ins, counters) {
-                let why = unsupported(format!("it can't be observed: {why}"));
-                missing.push(UnsupportedInst { function: f, inst, why });
-            }
-        }
-    };
-    decoder.begin(b);
-    hook(b, At::Entry, InstId(0));
-    let mut fixes = Vec::new();
-    let mut starts = Vec::with_capacity(function.blocks.len());
-    let mut refused = Vec::new();
-    for block in &function.blocks {
-        starts.push(b.code.steps.len() as u32);
-        decoder.block(b, BlockId(starts.len() as u32 - 1));
-        for i in block.insts.clone() {
-            let id = InstId(i);
-            let Some(inst) = function.insts.get(id.index()) else { continue };
-            decoder.before(b, inst);
-            hook(b, At::Before(id), id);
-            let decoded = decoder.instruction(b, id, inst, &mut fixes);
-            if let Err(why) = decoded {
-                refused.push(UnsupportedInst { function: f, inst: id, why });
-            }
-            hook(b, At::After(id), id);
-        }
-    }
-    b.begin(InstId(function.insts.len().saturating_sub(1) as u32), None);
-    b.emit(Op::End);
-    let start = |t: BlockId| starts.get(t.index()).copied();
-    for fix in fixes {
-        let (step, known) = match fix {
-            BranchFixup::Branch(step, to) => {
-                let to = start(to);
-                b.code.steps[step].op = to.map_or(Op::End, Op::Bra);
-                (step, to.is_some())
-            }
-            BranchFixup::Wave(step, branch, to) => {
-                let to = start(to);
-                b.code.wave_branches[branch].to = to.unwrap_or(u32::MAX);
-                (step, to.is_some())
-            }
-            BranchFixup::Table(step, table, to) => {
-                let to: Vec<u32> = to.into_iter().filter_map(start).collect();
-                let all = to.len() == b.code.branch_tables[table].targets.len();
-                b.code.branch_tables[table].targets = to;
-                (step, all)
-            }
-        };
-        if !known {
-            let why = unsupported("its target is not a block of this function");
-            refused.push(UnsupportedInst { function: f, inst: b.code.origin[step].1, why });
-        }
-    }
-    missing.extend(refused);
 }
 
 /// The error that names the first unsupported instructions.

@@ -8,6 +8,7 @@ pub mod contract;
 mod control;
 mod copies;
 pub mod coverage;
+mod function;
 mod fused;
 mod hooks;
 mod instruction;
@@ -20,7 +21,8 @@ mod tensor_memory;
 mod warp_width;
 mod wgmma;
 
+pub use amdgpu::launch_state::LaunchState;
 pub use binder::{PlaneKind, kind};
-pub use amdgpu::LaunchState;
-pub use kernel::{Request, UnsupportedInst, attempt, decode, limits};
+pub use function::{Request, UnsupportedInst};
+pub use kernel::{attempt, decode, limits};
 pub use layout::constants;

@@ -1,5 +1,5 @@
-//! Loads AMD code objects: their segments lie in one allocation, relocated as a loader does it (LLVM, User Guide
-//! for AMDGPU Backend, "Code Object", "Relocation Records").
+//! Loads AMD code objects: their segments lie in one allocation, relocated as a loader does it (LLVM, User
+//! Guide for AMDGPU Backend, "Code Object", "Relocation Records").
 
 use prlx_driver::{Error, ErrorKind, LaunchConfig};
 use prlx_isa::amdgpu::object::CodeObject;
@@ -70,8 +70,9 @@ fn fill(object: &CodeObject<'_>, memory: &mut Memory, base: u64) -> Result<(), E
         if bytes.is_empty() {
             continue;
         }
-        let (region, offset) =
-            memory.range(at, bytes.len() as u64).ok_or_else(|| wrong("a segment is larger than its memory"))?;
+        let (region, offset) = memory
+            .range(at, bytes.len() as u64)
+            .ok_or_else(|| wrong("a segment is larger than its memory"))?;
         region.write(offset, bytes);
     }
     for relocation in &object.relocations {

@@ -347,10 +347,8 @@ impl Emulator {
         self.next += 1;
         let source = module.text.to_string();
         let object = Some((base, kernels));
-        self.modules.insert(
-            self.next,
-            Loaded { module, source, addresses, code: FxHashMap::default(), object },
-        );
+        self.modules
+            .insert(self.next, Loaded { module, source, addresses, code: FxHashMap::default(), object });
         Ok(ModuleHandle(self.next))
     }
     fn region(&self, at: DevicePtr, bytes: u64) -> Result<(&Region, u64), Error> {

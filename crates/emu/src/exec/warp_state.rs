@@ -251,7 +251,11 @@ impl Warp {
                     u32::from_le_bytes(bytes)
                 }
                 SpecialRegister::PackedTid(dimensions) => {
-                    let at = [t % size.x.max(1), t / size.x.max(1) % size.y.max(1), t / size.x.max(1) / size.y.max(1)];
+                    let at = [
+                        t % size.x.max(1),
+                        t / size.x.max(1) % size.y.max(1),
+                        t / size.x.max(1) / size.y.max(1),
+                    ];
                     at.iter().zip([0, 10, 20]).take(dimensions.into()).fold(0, |all, (n, low)| all | n << low)
                 }
                 SpecialRegister::PackedCtaid => place.y | place.z << 16,

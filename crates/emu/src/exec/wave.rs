@@ -3,13 +3,15 @@
 //!
 //! A wave is one [`Warp`], or two with 32 lanes each (`halves`). Scalar steps write all lanes of both.
 //!
-//! The neutral view is that of one lane. There, a branch over a region that EXEC leaves no lane for is taken by
-//! each lane whose own bit is 0. The wave may go on without it: such a lane is *away*. It waits where its branch
-//! leads, and joins the wave when the wave comes there. Hooks and checks see the lanes that are not away.
+//! The neutral view is that of one lane. There, a branch over a region that EXEC leaves no lane for is taken
+//! by each lane whose own bit is 0. The wave may go on without it: such a lane is *away*. It waits where its
+//! branch leads, and joins the wave when the wave comes there. Hooks and checks see the lanes that are not
+//! away.
 //!
 //! # Invariants
 //! - All lanes that have not ended have the position of the wave in [`Warp::key`].
-//! - A lane that is away stays so, even if the wave enables all lanes for a while, as it does to spill registers.
+//! - A lane that is away stays so, even if the wave enables all lanes for a while, as it does to spill
+//!   registers.
 //!
 //! # Limitations
 //! The recording of a lane that goes on elsewhere than where its branch leads ends at the branch, and is not
@@ -98,7 +100,8 @@ pub fn run(
                 for half in &mut *halves {
                     let Some(bit) = bit else { break };
                     let here = half.alive & !half.away;
-                    let takes = here & if bit { half.planes.get_pred(exec) } else { !half.planes.get_pred(exec) };
+                    let takes =
+                        here & if bit { half.planes.get_pred(exec) } else { !half.planes.get_pred(exec) };
                     let (leave, to) = if taken { (here & !takes, pc + 1) } else { (takes, branch.to) };
                     half.away |= leave;
                     let at = (half.call_depth, to);

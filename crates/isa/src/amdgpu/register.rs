@@ -1,12 +1,14 @@
 //! Registers of AMD's machine code in the neutral view, and what the view keeps of an instruction.
 //!
-//! The view is that of one lane. A hardware register of 32 bits is a register of the view ([`Register::Word`]);
-//! a scalar one has the same value in all lanes. Where code uses scalar registers as a mask of lanes, the mask
-//! is a predicate of the view beside them ([`Register::Mask`]), of which each lane has its own bit.
+//! The view is that of one lane. A hardware register of 32 bits is a register of the view
+//! ([`Register::Word`]); a scalar one has the same value in all lanes. Where code uses scalar registers as a
+//! mask of lanes, the mask is a predicate of the view beside them ([`Register::Mask`]), of which each lane
+//! has its own bit.
 //!
 //! # Invariants
-//! - A function of the view has a mask only if an instruction reads it as one, and words only if an instruction
-//!   reads them as numbers or writes them otherwise than as a mask. Where it has both, they are always equal.
+//! - A function of the view has a mask only if an instruction reads it as one, and words only if an
+//!   instruction reads them as numbers or writes them otherwise than as a mask. Where it has both, they are
+//!   always equal.
 //! - EXEC is always a mask. SCC is a predicate that is the same in all lanes.
 
 use rustc_hash::FxHashMap;
@@ -17,7 +19,7 @@ use crate::view::{self, Function, Type};
 /// What the view keeps of an instruction in [`Semantics::native`](view::Semantics::native).
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Native {
-    /// The instruction.
+    /// The machine instruction, with its words.
     pub inst: Inst,
     /// Address of its first byte in the code object.
     pub address: u64,

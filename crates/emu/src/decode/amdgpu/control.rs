@@ -3,7 +3,7 @@
 use prlx_isa::amdgpu::Native;
 use prlx_isa::amdgpu::inst::{Reg, Value};
 use prlx_isa::view::{Class, Inst, Operand};
-use prlx_lanes::{Args, Planes, V32, LANES};
+use prlx_lanes::{Args, LANES, Planes, V32};
 
 use super::decoder::{Decoder, next};
 use super::masks;
@@ -36,15 +36,36 @@ pub fn control(
             Op::Barrier(d.b.code.barriers.len() as u32 - 1)
         }
         "s_memtime" | "s_memrealtime" => return Some(time(d, name == "s_memrealtime")),
-        "buffer_gl0_inv" | "buffer_gl1_inv" | "buffer_inv" | "buffer_invl2" | "buffer_wbl2" | "buffer_wbinvl1"
-        | "buffer_wbinvl1_vol" | "global_inv" | "global_wb" | "global_wbinv" => Op::Fence,
-        // The device executes in order, so waits and hints change nothing. A wave that has arrived at a barrier
-        // of gfx12 goes on; here it arrives where it waits.
-        "s_nop" | "s_clause" | "s_delay_alu" | "s_setprio" | "s_icache_inv" | "s_dcache_inv" | "s_dcache_wb"
-        | "s_dcache_inv_vol" | "s_dcache_wb_vol" | "s_set_inst_prefetch_distance" | "s_inst_prefetch"
-        | "s_code_end" | "s_wakeup" | "s_incperflevel" | "s_decperflevel" | "s_barrier_signal" | "ds_nop"
-        | "s_ttracedata" | "s_ttracedata_imm" | "s_prefetch_inst" | "s_prefetch_inst_pc_rel" | "s_prefetch_data"
-        | "s_prefetch_data_pc_rel" | "s_buffer_prefetch_data" | "v_nop" | "s_version" => Op::Nop,
+        "buffer_gl0_inv" | "buffer_gl1_inv" | "buffer_inv" | "buffer_invl2" | "buffer_wbl2"
+        | "buffer_wbinvl1" | "buffer_wbinvl1_vol" | "global_inv" | "global_wb" | "global_wbinv" => Op::Fence,
+        // The device executes in order, so waits and hints change nothing. A wave that has arrived at a
+        // barrier of gfx12 goes on; here it arrives where it waits.
+        "s_nop"
+        | "s_clause"
+        | "s_delay_alu"
+        | "s_setprio"
+        | "s_icache_inv"
+        | "s_dcache_inv"
+        | "s_dcache_wb"
+        | "s_dcache_inv_vol"
+        | "s_dcache_wb_vol"
+        | "s_set_inst_prefetch_distance"
+        | "s_inst_prefetch"
+        | "s_code_end"
+        | "s_wakeup"
+        | "s_incperflevel"
+        | "s_decperflevel"
+        | "s_barrier_signal"
+        | "ds_nop"
+        | "s_ttracedata"
+        | "s_ttracedata_imm"
+        | "s_prefetch_inst"
+        | "s_prefetch_inst_pc_rel"
+        | "s_prefetch_data"
+        | "s_prefetch_data_pc_rel"
+        | "s_buffer_prefetch_data"
+        | "v_nop"
+        | "s_version" => Op::Nop,
         _ if name.starts_with("s_wait") && !name.starts_with("s_wait_event") => Op::Nop,
         // Scratch memory needs no base here.
         "s_setreg_b32" | "s_setreg_imm32_b32" if sets_flat_scratch(d) => Op::Nop,
@@ -124,9 +145,7 @@ fn jump(d: &mut Decoder<'_, '_>, view: &Inst, native: &Native) -> Result<(), Emu
     };
     let no_pair = || unsupported("it names no pair of registers");
     let to = match name {
-        "s_getpc_b64" | "s_swappc_b64" | "s_call_b64" => {
-            Some(pair(d, registers.next()).ok_or_else(no_pair)?)
-        }
+        "s_getpc_b64" | "s_swappc_b64" | "s_call_b64" => Some(pair(d, registers.next()).ok_or_else(no_pair)?),
         _ => None,
     };
     let from = match name {

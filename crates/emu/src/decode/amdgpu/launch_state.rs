@@ -1,9 +1,9 @@
-//! What AMD's code finds in its registers when it begins (LLVM, User Guide for AMDGPU Backend, "Initial Kernel
-//! Execution State").
+//! What AMD's code finds in its registers when it begins (LLVM, User Guide for AMDGPU Backend, "Initial
+//! Kernel Execution State").
 
-use prlx_isa::amdgpu::{Family, Register};
 use prlx_isa::amdgpu::inst::Reg;
 use prlx_isa::amdgpu::object::{Descriptor, Field, Initial, WorkgroupIds};
+use prlx_isa::amdgpu::{Family, Register};
 use prlx_trace::kernel::Special;
 use rustc_hash::FxHashMap;
 

@@ -1,5 +1,5 @@
-//! Scalar operations on masks of lanes: moves, bitwise operations and their forms that write EXEC (RDNA 3 ISA,
-//! "SOP1 Instructions", "SOP2 Instructions").
+//! Scalar operations on masks of lanes: moves, bitwise operations and their forms that write EXEC (RDNA 3
+//! ISA, "SOP1 Instructions", "SOP2 Instructions").
 //!
 //! # Invariants
 //! A mask that nothing reads as one is handled as words, by [`alu`](super::alu).
@@ -79,8 +79,8 @@ fn operation(name: &str, lanes: u32) -> Option<MaskOp> {
     Some(MaskOp { bits, form })
 }
 
-/// Appends the steps of an operation on masks. Returns whether the instruction is one: its result is read as a
-/// mask, or it changes EXEC.
+/// Appends the steps of an operation on masks. Returns whether the instruction is one: its result is read as
+/// a mask, or it changes EXEC.
 ///
 /// # Errors
 /// An operand is no mask.
@@ -94,7 +94,9 @@ pub fn mask(d: &mut Decoder<'_, '_>) -> Result<bool, EmuError> {
         return Ok(false);
     }
     let missing = || unsupported("an operand of it is no mask of lanes");
-    let is_mask = |field| of(field).is_none_or(|v| matches!(v, Value::Integer(_) | Value::Literal(_)) || low(v).is_some());
+    let is_mask = |field| {
+        of(field).is_none_or(|v| matches!(v, Value::Integer(_) | Value::Literal(_)) || low(v).is_some())
+    };
     if !changes_exec && !(is_mask(Field::Ssrc0) && is_mask(Field::Ssrc1)) {
         // As numbers; the mask follows the words.
         return Ok(false);

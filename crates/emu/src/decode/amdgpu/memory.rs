@@ -3,8 +3,8 @@
 //!
 //! # Invariants
 //! - The address of an access is computed before a result is written.
-//! - Accesses of several words are accesses of single words, one after the other, as their alignment is that of
-//!   a word.
+//! - Accesses of several words are accesses of single words, one after the other, as their alignment is that
+//!   of a word.
 //!
 //! # Limitations
 //! - Of buffers, formats, swizzled addresses and the conversion of elements are missing. An access outside a
@@ -215,9 +215,9 @@ fn access(d: &mut Decoder<'_, '_>) -> Result<(), EmuError> {
 fn result(d: &Decoder<'_, '_>) -> Option<Vec<Reg>> {
     let operands = d.inst.operands();
     // Data of a buffer load that keeps a half is read, too.
-    let written = operands.iter().find(|o| {
-        matches!(o.slot.role, Role::Result | Role::Returned) || (o.slot.role == Role::Both)
-    });
+    let written = operands
+        .iter()
+        .find(|o| matches!(o.slot.role, Role::Result | Role::Returned) || (o.slot.role == Role::Both));
     written.map(|o| registers(o.value))
 }
 

@@ -5,15 +5,16 @@
 //! that it keeps.
 //!
 //! # Limitations
-//! Waits for counters do nothing, as every instruction completes before the next one begins. A register that is
-//! read too early is not noticed.
+//! - Waits for counters do nothing, as every instruction completes before the next one begins. The check of
+//!   asynchronous work finds registers that are read too early.
+//! - A change of the floating-point mode must end in the basic block in which it begins.
 
 pub mod alone;
 mod alu;
 mod control;
 mod decoder;
 mod float_mode;
-mod launch_state;
+pub mod launch_state;
 mod masks;
 mod memory;
 mod timing;
@@ -27,20 +28,16 @@ use prlx_lanes::{Args, Simd};
 use rustc_hash::FxHashMap;
 
 pub use self::float_mode::FloatMode;
-pub use self::launch_state::LaunchState;
+use self::launch_state::LaunchState;
 use super::binder::{Binder, BranchFixup, PlaneCounts, PlaneKind, kind};
 use super::call_graph::reachable;
-use super::kernel::{InstDecoder, Request, UnsupportedInst, function};
+use super::function::{InstDecoder, Request, UnsupportedInst, function};
 use crate::code::{FunctionEntry, Op, Wave};
 use crate::error::{EmuError, unsupported};
 use decoder::Decoder;
 
 /// Decodes a kernel and all that it can reach, as [`super::kernel::attempt`] does.
-pub fn attempt<'a>(
-    r: &Request<'a>,
-    state: &LaunchState,
-    root: FuncId,
-) -> (Binder<'a>, Vec<UnsupportedInst>) {
+pub fn attempt<'a>(r: &Request<'a>, state: &LaunchState, root: FuncId) -> (Binder<'a>, Vec<UnsupportedInst>) {
     let module = r.module;
     let mut b = Binder::new(module, r.addresses);
     b.code.name = module.functions[root.index()].name.clone();
@@ -77,7 +74,9 @@ pub fn attempt<'a>(
             simd: r.simd,
             lanes: module.warp_lanes,
             base: state.base,
+            first_mode: state.float_mode(),
             mode: state.float_mode(),
+            mode_leaks: false,
             family: state.descriptor.target().family(),
             joins: joins(&r.module.functions[f.index()]),
             jump_to: None,
@@ -133,10 +132,15 @@ struct AmdDecoder<'p> {
     lanes: u32,
     base: u64,
     family: Family,
+    /// The floating-point mode in which the kernel and every block begin.
+    first_mode: FloatMode,
     /// The floating-point mode at this place of the text.
     mode: FloatMode,
+    /// A block has ended in another mode than it began with.
+    mode_leaks: bool,
     joins: BTreeSet<BlockId>,
-    /// Where a jump to the next instruction goes: the first step of its function or block, or that behind a call.
+    /// Where a jump to the next instruction goes: the first step of its function or block, or that behind a
+    /// call.
     jump_to: Option<u32>,
     /// At the kernel's entry: registers with an initial value, which their masks must have, too.
     entry: Option<Vec<Reg>>,
@@ -149,6 +153,8 @@ impl InstDecoder for AmdDecoder<'_> {
 
     fn block(&mut self, b: &mut Binder<'_>, block: BlockId) {
         self.jump_to.get_or_insert(b.code.steps.len() as u32);
+        self.mode_leaks |= self.mode != self.first_mode;
+        self.mode = self.first_mode;
         if self.joins.contains(&block) {
             b.begin(b.inst, None);
             b.emit(Op::Join);
@@ -210,6 +216,10 @@ impl InstDecoder for AmdDecoder<'_> {
         if d.inst.name() == "v_readfirstlane_b32" {
             // It runs whatever EXEC says, and reads the first lane of it.
             d.b.guard = d.exec();
+        }
+        if std::mem::take(&mut self.mode_leaks) {
+            let what = "the basic block before it ends in another floating-point mode than it begins with";
+            return Err(unsupported(what));
         }
         let done = alu::data(&mut d);
         self.mode = d.mode;

@@ -2,8 +2,8 @@
 //! Model"; RDNA 3 ISA, "Data Dependency Resolution").
 //!
 //! # Limitations
-//! - Exports, and data of stores that is overwritten early, are not described: hardware of these targets reads
-//!   the data of a store before the next instruction can change it.
+//! - Exports, and data of stores that is overwritten early, are not described: hardware of these targets
+//!   reads the data of a store before the next instruction can change it.
 
 use prlx_isa::amdgpu::Family;
 use prlx_isa::amdgpu::inst::table::{Access, Class, Role};
@@ -23,7 +23,8 @@ fn counter(name: &str) -> Option<Counter> {
     })
 }
 
-/// The timing of an instruction; `None` if it neither leaves anything under way, nor waits, nor uses registers.
+/// The timing of an instruction; `None` if it neither leaves anything under way, nor waits, nor uses
+/// registers.
 pub fn timing(inst: &Inst, family: Family) -> Option<Timing> {
     let registers = inst.registers()?;
     let mut timing = Timing {

@@ -8,11 +8,11 @@ use crate::amdgpu::Family;
 /// Where a memory instruction takes its address from. What is there is added up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Address {
-    /// Vector registers: an address (64 bits; 32 for LDS and scratch memory), or an offset to a scalar base. For
-    /// buffers an index, an offset, or both in this order.
+    /// Vector registers: an address (64 bits; 32 for LDS and scratch memory), or an offset to a scalar base.
+    /// For buffers an index, an offset, or both in this order.
     pub vector: Option<Value>,
-    /// Scalar registers: an address of 64 bits, an offset in scratch memory, or the four words that describe a
-    /// buffer.
+    /// Scalar registers: an address of 64 bits, an offset in scratch memory, or the four words that describe
+    /// a buffer.
     pub base: Option<Value>,
     /// A scalar offset, in bytes.
     pub register: Option<Value>,
