@@ -107,7 +107,7 @@ fn side(out: &mut impl Write, s: &Side, gutter: usize, ink: Ink, style: Style) -
         writeln!(out, "{blank} {bar} {role}")?;
     }
     let code = clip(&clean(&p.instruction), style.width.saturating_sub(gutter + 20));
-    writeln!(out, "{blank} {bar} {}", style.ink(Ink::Faint, &format!("PTX line {}: {code}", p.module_line)))?;
+    writeln!(out, "{blank} {bar} {}", style.ink(Ink::Faint, &format!("{}: {code}", module_line(p))))?;
     for inner in p.source.iter().take(p.own()).rev().take(4) {
         let text = match inner.function.as_str() {
             "" => format!("in {}", line(inner)),
@@ -178,8 +178,14 @@ fn place(p: &Place) -> String {
             format!("{} in `{}`, part of `{function}`", line(l), clean(&plain_name(&l.function)))
         }
         Some(l) => format!("{} in `{function}`", line(l)),
-        None => format!("PTX line {} in `{function}`", p.module_line),
+        None => format!("{} in `{function}`", module_line(p)),
     }
+}
+
+/// The line of the module's text.
+fn module_line(p: &Place) -> String {
+    let text = if p.disassembly { "disassembly" } else { "PTX" };
+    format!("{text} line {}", p.module_line)
 }
 
 fn line(l: &SourceLine) -> String {

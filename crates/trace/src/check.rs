@@ -265,6 +265,8 @@ pub struct Place {
     pub instruction: String,
     /// Its line in the module's text, from 1.
     pub module_line: u32,
+    /// Whether that text is a disassembly, and not PTX.
+    pub disassembly: bool,
     /// Source lines: that of the innermost inlined function first, then those of its callers. Empty if the
     /// module has no line table.
     pub source: Vec<SourceLine>,

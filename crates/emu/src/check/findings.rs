@@ -4,7 +4,6 @@
 use std::collections::HashSet;
 
 use prlx_isa::view::{FuncId, Inst, InstId, LocId};
-use prlx_trace::LaneMask;
 use prlx_trace::check::{
     Allocation, Check, Finding, Findings, Kind, Memory, Place, Side, SourceLine, Space, Threads,
 };
@@ -217,16 +216,18 @@ pub fn place(launch: &Launch<'_>, step: u32) -> Option<Place> {
         source.push(SourceLine { file, line: l.line, column: l.column, function, text: None });
         loc = l.inlined_at;
     }
-    Some(Place { function: function.name.clone(), instruction, module_line, source })
+    let disassembly = launch.code.exec.is_some();
+    Some(Place { function: function.name.clone(), instruction, module_line, disassembly, source })
 }
 
 /// The threads of a step, with their position in the grid.
 pub fn threads(launch: &Launch<'_>, who: WarpStep) -> Option<Threads> {
     let first = u64::from(who.warp) * LANES as u64 + u64::from(who.lanes.trailing_zeros());
+    let (warp, lanes) = launch.whole_warp(who.warp, who.lanes);
     (who.lanes != 0).then(|| Threads {
         cta: launch.config.grid.position(who.cta),
-        warp: who.warp,
-        lanes: LaneMask(who.lanes.into()),
+        warp,
+        lanes,
         first: launch.config.block.position(first),
     })
 }

@@ -11,6 +11,7 @@ mod amd_cases;
 mod amd_coverage;
 mod amd_matrix;
 mod amd_reference;
+mod amd_waves;
 mod atomics;
 mod bounded;
 mod calibration;
