@@ -34,4 +34,4 @@ pub use tensor_memory::{
     TensorShape, TensorWarpOp, element_type,
 };
 pub use timing::{Counter, Timing};
-pub use wave::{Wave, WaveBranch, WaveCondition, WaveFn};
+pub use wave::{Jump, Wave, WaveBranch, WaveCondition, WaveFn};

@@ -13,7 +13,7 @@ use super::memory::{Atomic, MemAccess, Plane};
 use super::sync::{BarrierOp, MbarrierOp, WarpOp};
 use super::tensor_memory::{TensorOp, TensorWarpOp};
 use super::timing::Timing;
-use super::wave::{WaveBranch, WaveFn};
+use super::wave::{Jump, WaveBranch, WaveFn};
 use crate::calibration::Calibration;
 
 /// A guard: bits 0 to 14 are a predicate plane, bit 15 negates it; [`NO_GUARD`] for no guard.
@@ -44,9 +44,8 @@ pub enum Op {
     Wave(WaveFn, Args),
     /// A branch of a wave (AMD).
     WaveBranch(u32),
-    /// A jump of a wave to the address in two 32-bit planes, low half first (AMD). It changes the depth of
-    /// calls by the last number.
-    WaveJump(u16, u16, i8),
+    /// A jump of a wave to the address in two 32-bit planes, low half first (AMD).
+    WaveJump(u16, u16, Jump),
     /// Lanes of a wave that wait here for the others go on with them (AMD).
     Join,
     /// A branch to a step.
@@ -264,8 +263,12 @@ pub struct Code {
     pub branch_tables: Vec<BranchTable>,
     /// Table of branches of waves.
     pub wave_branches: Vec<WaveBranch>,
-    /// By address of machine code: the step.
+    /// By address of machine code: the step that jumps and calls go to. Hooks at an entry come after it.
     pub addresses: FxHashMap<u64, u32>,
+    /// By address of machine code behind a call: the step that returns go to. Hooks after the call follow it.
+    pub returns: FxHashMap<u64, u32>,
+    /// The 64-bit planes of trip counters, which a call of a wave keeps for its caller: the first, and the end.
+    pub kept_counters: (u16, u16),
     /// By step: what its instruction leaves under way and waits for, in code of AMD's.
     pub timing: FxHashMap<u32, Timing>,
     /// Predicate plane of EXEC, in code of AMD's.

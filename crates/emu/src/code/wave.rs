@@ -66,6 +66,17 @@ pub struct WaveBranch {
     pub to: u32,
 }
 
+/// How a wave jumps to an address.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Jump {
+    /// Within its function, or to another function that returns to the caller of this one.
+    Within,
+    /// A call.
+    Call,
+    /// A return, if a caller waits at that address.
+    Return,
+}
+
 /// When a wave takes a branch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WaveCondition {

@@ -46,6 +46,15 @@ pub struct Frame {
     pub saved: Option<Box<[u64]>>,
 }
 
+/// One call that a wave of AMD's is in.
+#[derive(Debug)]
+pub struct WaveCall {
+    /// The step at which the caller continues.
+    pub ret: u32,
+    /// The trip counters of the caller.
+    pub counters: Box<[V64]>,
+}
+
 /// Why a warp stopped running.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stop {
@@ -95,9 +104,9 @@ pub struct Warp {
     /// In a wave of AMD's: the lanes that wait at a later step for the wave, as EXEC has left them out.
     pub away: u32,
     /// The depth of calls and the step at which each of them waits.
-    pub away_at: [(u32, u32); LANES],
-    /// The calls that a wave of AMD's is in.
-    pub call_depth: u32,
+    pub away_at: [(usize, u32); LANES],
+    /// The calls that a wave of AMD's is in, the outermost first.
+    pub wave_calls: Vec<WaveCall>,
     /// The recorder of the warp, if the warp is recorded.
     pub recorder: Option<Box<Recorder>>,
     /// The index of the allocation that was accessed last.
@@ -147,7 +156,7 @@ impl Warp {
             wgmma: WarpProducts::default(),
             away: 0,
             away_at: [(0, 0); LANES],
-            call_depth: 0,
+            wave_calls: Vec::new(),
             recorder: None,
             allocation_hint: 0,
             group_budget: GROUP_QUANTUM,
@@ -175,7 +184,8 @@ impl Warp {
         }
         self.planes.carry = 0;
         (self.at_barrier, self.at_exchange, self.cluster_arrived) = (0, 0, 0);
-        (self.away, self.call_depth) = (0, 0);
+        self.away = 0;
+        self.wave_calls.clear();
         self.stack_pointer = [code.params_bytes; LANES];
         self.alloca_bytes = [0; LANES];
         self.frames.iter_mut().for_each(Vec::clear);

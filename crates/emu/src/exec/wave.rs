@@ -15,22 +15,25 @@
 //!
 //! # Limitations
 //! The recording of a lane that goes on elsewhere than where its branch leads ends at the branch, and is not
-//! decoded. Compilers write no such code.
+//! decoded.
 
 use std::sync::atomic::{Ordering::SeqCst, fence};
 
 use crate::check::{Checker, Checking};
-use crate::code::{Code, Op, Wave, WaveCondition};
+use crate::code::{Code, Jump, Op, Wave, WaveCondition};
 use crate::exec::cta_state::CtaState;
 use crate::exec::fault::Fault;
 use crate::exec::interpreter::{access_fault, run_hook};
 use crate::exec::launch::Launch;
-use crate::exec::warp_state::{STEP, Stop, Warp, key, visible_memory};
+use crate::exec::warp_state::{STEP, Stop, Warp, WaveCall, key, visible_memory};
 use crate::mem::access::each;
 use prlx_lanes::{LANES, Planes};
 
 /// Steps of a budget that an access which may wait for others uses up.
 const SPIN: u32 = 256;
+
+/// The most nested calls of a wave. One that needs no stack could go on for ever.
+const WAVE_DEPTH: usize = 1 << 16;
 
 /// Runs a wave until its lanes wait or have ended, or until `budget` steps are used up.
 ///
@@ -104,7 +107,7 @@ pub fn run(
                         here & if bit { half.planes.get_pred(exec) } else { !half.planes.get_pred(exec) };
                     let (leave, to) = if taken { (here & !takes, pc + 1) } else { (takes, branch.to) };
                     half.away |= leave;
-                    let at = (half.call_depth, to);
+                    let at = (half.wave_calls.len(), to);
                     each(leave, |l| half.away_at[l] = at);
                 }
                 if taken {
@@ -112,22 +115,18 @@ pub fn run(
                     continue;
                 }
             }
-            Op::WaveJump(low, high, deeper) => {
+            Op::WaveJump(low, high, kind) => {
                 let word = |plane: u16| halves.first().map_or(0, |h| h.planes.get32(plane).0[0]);
                 let to = u64::from(word(high)) << 32 | u64::from(word(low));
-                let Some(&step) = code.addresses.get(&to) else {
-                    return Err((0, Fault::new(pc, 0, format!("jumps to {to:#x}, where no code is"))));
-                };
-                for half in &mut *halves {
-                    half.call_depth = half.call_depth.saturating_add_signed(deeper.into());
-                }
-                pc = step;
+                pc = jump(halves, code, to, kind, pc).map_err(|what| (0, Fault::new(pc, 0, what)))?;
                 continue;
             }
             Op::Join => {
                 for half in &mut *halves {
                     let mut back = 0;
-                    each(half.away, |l| back |= u32::from(half.away_at[l] == (half.call_depth, pc)) << l);
+                    each(half.away, |l| {
+                        back |= u32::from(half.away_at[l] == (half.wave_calls.len(), pc)) << l
+                    });
                     half.away &= !back;
                 }
             }
@@ -175,6 +174,44 @@ pub fn run(
         }
         pc += 1;
     }
+}
+
+/// Jumps to an address. Returns the step there.
+///
+/// # Errors
+/// No code is there, or the calls are nested too deeply.
+fn jump(halves: &mut [Warp], code: &Code, to: u64, kind: Jump, pc: u32) -> Result<u32, String> {
+    let nowhere = || format!("jumps to {to:#x}, where no code is");
+    let kept = usize::from(code.kept_counters.0)..usize::from(code.kept_counters.1);
+    let depth = match kind {
+        Jump::Within => None,
+        Jump::Return => {
+            let step = code.returns.get(&to);
+            // Callers that the jump skips do not go on.
+            halves.first().and_then(|h| h.wave_calls.iter().rposition(|call| Some(&call.ret) == step))
+        }
+        Jump::Call => {
+            for half in &mut *halves {
+                if half.wave_calls.len() >= WAVE_DEPTH {
+                    return Err(format!("nests more than {WAVE_DEPTH} calls"));
+                }
+                let counters = half.planes.w64.get(kept.clone()).unwrap_or_default().into();
+                half.wave_calls.push(WaveCall { ret: pc + 1, counters });
+            }
+            None
+        }
+    };
+    let Some(depth) = depth else { return code.addresses.get(&to).copied().ok_or_else(nowhere) };
+    let mut step = None;
+    for half in halves {
+        half.wave_calls.truncate(depth + 1);
+        let Some(call) = half.wave_calls.pop() else { continue };
+        if let Some(counters) = half.planes.w64.get_mut(kept.clone()) {
+            counters.iter_mut().zip(call.counters).for_each(|(now, before)| *now = before);
+        }
+        step = Some(call.ret);
+    }
+    step.ok_or_else(nowhere)
 }
 
 /// The last of the steps that access memory for the instruction of a step.

@@ -3,7 +3,8 @@
 //!
 //! # Invariants
 //! - Hooks write no register except the plan's own counters. The code executes as it does without hooks.
-//! - Words, hashes and records are those of `prlx_trace::device` and `prlx_plan::Fold`. Nothing is dropped.
+//! - Words, hashes and records are those of `prlx_trace::device` and `prlx_plan::Fold`.
+//! - Decisions without room are counted as dropped. Only a faulty plan has them.
 
 use prlx_plan::{Action, Plan, ProbeState, RollingHash};
 use prlx_trace::device::{COUNT_BITS, COUNT_MORE, COUNT_WORD, WORD_BITS, digest, low};
@@ -44,6 +45,8 @@ pub struct Recorder {
     switches: Vec<bool>,
     word: Vec<u32>,
     words: Vec<Vec<u32>>,
+    /// Decisions and trip counts that found no room in their word.
+    dropped: u64,
     hashes: Vec<[u32; 4]>,
     edges: Vec<u64>,
     checkpoints: Vec<Vec<u64>>,
@@ -55,6 +58,11 @@ pub struct Recorder {
     visits: FxHashMap<SiteId, Vec<u32>>,
     records: Vec<Vec<OperandRecord>>,
     probes: probes::WarpProbes,
+}
+
+/// Decisions that a word has room for. Its leading 1 marks where they begin.
+fn free(word: u32) -> u32 {
+    word.leading_zeros().saturating_sub(u32::BITS - 1 - WORD_BITS)
 }
 
 impl Recorder {
@@ -69,6 +77,7 @@ impl Recorder {
             switches: o.plan.module.sites.iter().map(|s| s.class == SiteClass::Switch).collect(),
             word: vec![1; lanes],
             words: vec![Vec::new(); lanes],
+            dropped: 0,
             hashes: vec![[RollingHash::START; 4]; lanes],
             edges: vec![0; lanes],
             checkpoints: vec![Vec::new(); lanes],
@@ -84,11 +93,18 @@ impl Recorder {
     /// Makes room for `bits` decisions in the current words of lanes `m`.
     fn reserve(&mut self, m: u64, bits: u32) {
         each_lane(m, |l| {
-            let used = self.word[l].ilog2();
-            if WORD_BITS - used < bits {
+            if free(self.word[l]) < bits {
                 self.words[l].push(std::mem::replace(&mut self.word[l], 1));
             }
         });
+    }
+    /// Appends bits to the current word of a lane.
+    fn append(&mut self, l: usize, bits: u8, value: u64) {
+        if free(self.word[l]) < u32::from(bits) {
+            self.dropped += 1;
+            return;
+        }
+        self.word[l] = self.word[l] << bits | (value & ((1 << bits) - 1)) as u32;
     }
     /// The warp that is recorded.
     pub fn warp(&self) -> WarpId {
@@ -139,10 +155,7 @@ impl Recorder {
             Action::Reserve { bits } => self.reserve(m, *bits),
             Action::Bits { from, bits, .. } => {
                 let Some(&p) = hook.values.first() else { return };
-                each_lane(m, |l| {
-                    let v = (planes.value(p, l) >> from) as u32 & ((1u64 << bits) - 1) as u32;
-                    self.word[l] = self.word[l] << bits | v;
-                });
+                each_lane(m, |l| self.append(l, *bits, planes.value(p, l).unbounded_shr((*from).into())));
             }
             Action::TripBegin { .. }
             | Action::TripAdd { .. }
@@ -208,7 +221,7 @@ impl Recorder {
                 let large = (1 << COUNT_BITS) - 1;
                 each_lane(m, |l| {
                     let Some(mut n) = taken(planes, *counter, l) else { return };
-                    self.word[l] = self.word[l] << COUNT_BITS | n.min(large) as u32;
+                    self.append(l, COUNT_BITS, n.min(large));
                     let mut more = n >= large;
                     while more {
                         let low = n as u32 & (COUNT_MORE - 1);
@@ -353,6 +366,6 @@ impl Recorder {
             }
             Level::Probe => Lanes::default(),
         };
-        WarpStream { warp: self.warp, digest: 0, dropped: 0, lanes }
+        WarpStream { warp: self.warp, digest: 0, dropped: self.dropped, lanes }
     }
 }

@@ -7,7 +7,7 @@ use prlx_lanes::{Args, LANES, Planes, V32};
 
 use super::decoder::{Decoder, next};
 use super::masks;
-use crate::code::{BarrierKind, BarrierOp, Clock, Op, WaveBranch, WaveCondition};
+use crate::code::{BarrierKind, BarrierOp, Clock, Jump, Op, WaveBranch, WaveCondition};
 use crate::decode::binder::{BranchFixup, PlaneKind};
 use crate::error::{EmuError, unsupported};
 
@@ -138,10 +138,13 @@ fn jump(d: &mut Decoder<'_, '_>, view: &Inst, native: &Native) -> Result<(), Emu
         let low = low?;
         Some((d.word(low), d.word(next(low)?), [low, next(low)?]))
     };
-    let deeper = match (name, view.class) {
-        ("s_swappc_b64" | "s_call_b64", _) => 1,
-        (_, Class::Return) => -1,
-        _ => 0,
+    let has_label = view.operands.iter().any(|o| matches!(o, Operand::Label(_)));
+    let kind = match (name, view.class) {
+        ("s_swappc_b64" | "s_call_b64", _) => Jump::Call,
+        // The call before a function's end: the callee returns to the caller of this function.
+        (_, Class::Call) => Jump::Within,
+        (_, Class::Branch) if has_label => Jump::Within,
+        _ => Jump::Return,
     };
     let no_pair = || unsupported("it names no pair of registers");
     let to = match name {
@@ -171,15 +174,18 @@ fn jump(d: &mut Decoder<'_, '_>, view: &Inst, native: &Native) -> Result<(), Emu
         ("s_getpc_b64", _) => link(d, true),
         (_, Some([low, high])) => {
             link(d, false);
-            d.b.emit_main(Op::WaveJump(low, high, deeper));
+            d.b.emit_main(Op::WaveJump(low, high, kind));
         }
         _ => {
             let offset = i64::from(d.inst.branch_offset().ok_or_else(|| unsupported("it has no target"))?);
             let at = d.base.wrapping_add(behind).wrapping_add_signed(4 * offset);
             let planes = [d.b.const32(at as u32), d.b.const32((at >> 32) as u32)];
             link(d, false);
-            d.b.emit_main(Op::WaveJump(planes[0], planes[1], deeper));
+            d.b.emit_main(Op::WaveJump(planes[0], planes[1], kind));
         }
+    }
+    if matches!(kind, Jump::Call) {
+        d.b.code.returns.insert(d.base.wrapping_add(behind), d.b.code.steps.len() as u32);
     }
     Ok(())
 }

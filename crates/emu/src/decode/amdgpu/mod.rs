@@ -59,10 +59,15 @@ pub fn attempt<'a>(r: &Request<'a>, state: &LaunchState, root: FuncId) -> (Binde
         }
         b.code.registers.insert(f, of);
         b.code.entries.insert(f, FunctionEntry::default());
+    }
+    let first_counter = b.count.w64 as u16;
+    for &f in &functions {
         let n = r.plan.and_then(|p| p.functions.get(f.index())).map_or(0, |p| p.trip_counters);
         b.counters.insert(f, (b.count.w64 as u16, n as u16));
         b.count.w64 += n;
     }
+    // A function that runs again before it returns has the same planes.
+    b.code.kept_counters = (first_counter, b.count.w64 as u16);
     let exec = *planes.entry(Register::Mask(Reg::ExecLo)).or_insert_with(|| b.plane(PlaneKind::Pred));
     b.code.exec = Some(exec);
     b.registers = b.count;
@@ -139,8 +144,7 @@ struct AmdDecoder<'p> {
     /// A block has ended in another mode than it began with.
     mode_leaks: bool,
     joins: BTreeSet<BlockId>,
-    /// Where a jump to the next instruction goes: the first step of its function or block, or that behind a
-    /// call.
+    /// Where a jump to the next machine instruction goes: the first step of its function or block.
     jump_to: Option<u32>,
     /// At the kernel's entry: registers with an initial value, which their masks must have, too.
     entry: Option<Vec<Reg>>,
@@ -162,8 +166,9 @@ impl InstDecoder for AmdDecoder<'_> {
     }
 
     fn before(&mut self, b: &mut Binder<'_>, inst: &Inst) {
-        let at = self.jump_to.take().unwrap_or(b.code.steps.len() as u32);
+        // What the view adds before a machine instruction belongs to it, as do the hooks there.
         if let Some(native) = inst.semantics.native.get::<Native>() {
+            let at = self.jump_to.take().unwrap_or(b.code.steps.len() as u32);
             b.code.addresses.insert(self.base.wrapping_add(native.address), at);
         }
     }
@@ -199,9 +204,6 @@ impl InstDecoder for AmdDecoder<'_> {
             d.wrote(&initial);
         }
         if let Some(done) = control::control(&mut d, view, native, fixes) {
-            if view.class == Class::Call {
-                self.jump_to = Some(b.code.steps.len() as u32);
-            }
             return done;
         }
         if let Some(done) = memory::memory(&mut d) {
