@@ -54,7 +54,7 @@ pub fn load(bytes: &[u8], memory: &mut Memory, limit: u64) -> Result<LoadedObjec
         let of = |name: &str| places.get(name).map(|at| base.wrapping_add(*at));
         let addresses = module.symbols.iter().map(|s| of(&s.name)).collect();
         let state = |descriptor| LaunchState { descriptor, base };
-        let kernels = object.kernels.iter().map(|k| (k.name.clone(), state(k.descriptor.clone()))).collect();
+        let kernels = object.kernels.iter().map(|k| (k.name.clone(), state(k.descriptor))).collect();
         LoadedObject { addresses, kernels, base, module }
     });
     if loaded.is_err() {

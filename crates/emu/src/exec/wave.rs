@@ -20,7 +20,7 @@
 use std::sync::atomic::{Ordering::SeqCst, fence};
 
 use crate::check::{Checker, Checking};
-use crate::code::{Code, Jump, Op, Wave, WaveCondition};
+use crate::code::{Code, Jump, Op, Wave, WaveBranch, WaveCondition};
 use crate::exec::cta_state::CtaState;
 use crate::exec::fault::Fault;
 use crate::exec::interpreter::{access_fault, run_hook};
@@ -89,27 +89,7 @@ pub fn run(
             }
             Op::WaveBranch(i) => {
                 let branch = &code.wave_branches[i as usize];
-                let lanes = all(halves, |h| h.planes.get_pred(branch.of));
-                let taken = match branch.when {
-                    WaveCondition::Any | WaveCondition::Active => lanes != 0,
-                    WaveCondition::None | WaveCondition::Inactive => lanes == 0,
-                };
-                // In the view, lanes with this bit take the branch.
-                let bit = match branch.when {
-                    WaveCondition::Active => Some(true),
-                    WaveCondition::Inactive => Some(false),
-                    WaveCondition::Any | WaveCondition::None => None,
-                };
-                for half in &mut *halves {
-                    let Some(bit) = bit else { break };
-                    let here = half.alive & !half.away;
-                    let takes =
-                        here & if bit { half.planes.get_pred(exec) } else { !half.planes.get_pred(exec) };
-                    let (leave, to) = if taken { (here & !takes, pc + 1) } else { (takes, branch.to) };
-                    half.away |= leave;
-                    let at = (half.wave_calls.len(), to);
-                    each(leave, |l| half.away_at[l] = at);
-                }
+                let taken = branches(halves, branch, exec, pc);
                 if taken {
                     pc = branch.to;
                     continue;
@@ -122,13 +102,7 @@ pub fn run(
                 continue;
             }
             Op::Join => {
-                for half in &mut *halves {
-                    let mut back = 0;
-                    each(half.away, |l| {
-                        back |= u32::from(half.away_at[l] == (half.wave_calls.len(), pc)) << l
-                    });
-                    half.away &= !back;
-                }
+                join(halves, pc);
             }
             Op::Bra(to) => {
                 pc = to;
@@ -161,19 +135,67 @@ pub fn run(
             _ => {
                 // The data flow has the accesses of an instruction one after the other.
                 let last = if checked { last_access(code, pc) } else { pc };
-                for (at, half) in halves.iter_mut().enumerate() {
-                    for step in pc..=last {
-                        let used = memory_step(half, launch, cta, check, step).map_err(|f| (at, f))?;
-                        left = left.saturating_sub(used);
-                    }
-                }
-                let more = code.steps.get(pc as usize + 1..=last as usize).unwrap_or_default();
-                cta.clock += more.iter().map(|s| u64::from(s.cost)).sum::<u64>();
+                let used = memory_steps(halves, launch, cta, check, (pc, last))?;
+                left = left.saturating_sub(used);
                 pc = last;
             }
         }
         pc += 1;
     }
+}
+
+/// Whether the wave takes a branch at `pc`. Lanes that part from it there, in the view of one lane, are away
+/// from now on.
+fn branches(halves: &mut [Warp], branch: &WaveBranch, exec: u16, pc: u32) -> bool {
+    let lanes = all(halves, |h| h.planes.get_pred(branch.of));
+    let taken = match branch.when {
+        WaveCondition::Any | WaveCondition::Active => lanes != 0,
+        WaveCondition::None | WaveCondition::Inactive => lanes == 0,
+    };
+    // In the view, lanes with this bit take the branch.
+    let bit = match branch.when {
+        WaveCondition::Active => true,
+        WaveCondition::Inactive => false,
+        WaveCondition::Any | WaveCondition::None => return taken,
+    };
+    for half in halves {
+        let here = half.alive & !half.away;
+        let takes = here & if bit { half.planes.get_pred(exec) } else { !half.planes.get_pred(exec) };
+        let (leave, to) = if taken { (here & !takes, pc + 1) } else { (takes, branch.to) };
+        half.away |= leave;
+        let at = (half.wave_calls.len(), to);
+        each(leave, |l| half.away_at[l] = at);
+    }
+    taken
+}
+
+/// Lanes that wait at `pc` join the wave.
+fn join(halves: &mut [Warp], pc: u32) {
+    for half in halves {
+        let (mut back, here) = (0, (half.wave_calls.len(), pc));
+        each(half.away, |l| back |= u32::from(half.away_at[l] == here) << l);
+        half.away &= !back;
+    }
+}
+
+/// Runs the steps `from` to `to` of an instruction, for one half after the other. Returns how much of the
+/// budget they use up beyond themselves.
+fn memory_steps(
+    halves: &mut [Warp],
+    launch: &Launch<'_>,
+    cta: &mut CtaState,
+    check: &mut Checking,
+    (from, to): (u32, u32),
+) -> Result<u32, (usize, Box<Fault>)> {
+    let mut used = 0u32;
+    for (at, half) in halves.iter_mut().enumerate() {
+        for step in from..=to {
+            used = used.saturating_add(memory_step(half, launch, cta, check, step).map_err(|f| (at, f))?);
+        }
+    }
+    let more = launch.code.steps.get(from as usize + 1..=to as usize).unwrap_or_default();
+    cta.clock += more.iter().map(|s| u64::from(s.cost)).sum::<u64>();
+    Ok(used)
 }
 
 /// Jumps to an address. Returns the step there.

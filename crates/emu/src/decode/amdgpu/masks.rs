@@ -97,7 +97,8 @@ pub fn mask(d: &mut Decoder<'_, '_>) -> Result<bool, EmuError> {
     let is_mask = |field| {
         of(field).is_none_or(|v| matches!(v, Value::Integer(_) | Value::Literal(_)) || low(v).is_some())
     };
-    if !changes_exec && !(is_mask(Field::Ssrc0) && is_mask(Field::Ssrc1)) {
+    let masks = is_mask(Field::Ssrc0) && is_mask(Field::Ssrc1);
+    if !changes_exec && !masks {
         // As numbers; the mask follows the words.
         return Ok(false);
     }
