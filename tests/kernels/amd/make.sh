@@ -13,6 +13,11 @@ for target in gfx942 gfx1100 gfx1201; do
     -o control.$target.co
 done
 
+for target in gfx942 gfx1100; do
+  $clang -mcpu=$target -mcode-object-version=5 -gline-tables-only -ffile-compilation-dir=. calls.c \
+    -o calls.$target.co
+done
+
 # The compiler warns that the copies of the kernels that only other kernels could call use LDS.
 cl="$clang -cl-std=CL2.0 -cl-kernel-arg-info -ffunction-sections -Wl,--gc-sections -w"
 $cl -mcpu=gfx1030 -mcode-object-version=4 parts.cl -o parts.gfx1030.co

@@ -9,7 +9,7 @@
 use std::error::Error;
 
 use prlx_analyze::lane_visits;
-use prlx_driver::{Driver, Job, ModuleCode, RecordOptions, prepare};
+use prlx_driver::{Driver, Job, RecordOptions, prepare};
 use prlx_emu::{Emulator, Options};
 use prlx_plan::{Plan, RecordingRequest};
 use prlx_trace::kernel::{Module, Source};
@@ -54,7 +54,7 @@ pub fn observe(job: &Job, plan: &Plan) -> Result<Run, Box<dyn Error>> {
 /// The same in warps of this size.
 pub fn observe_in(size: WarpSize, job: &Job, plan: &Plan) -> Result<Run, Box<dyn Error>> {
     let mut device = emulator(size);
-    let module = device.load(ModuleCode::Ptx(&job.text))?;
+    let module = device.load(job.code())?;
     let prepared = prepare(&mut device, job)?;
     let seen = device
         .observe(module, &job.kernel, &job.config, &prepared.params, plan)
@@ -70,7 +70,7 @@ pub fn observe_in(size: WarpSize, job: &Job, plan: &Plan) -> Result<Run, Box<dyn
         kernel: prlx_trace::FuncId(kernel as u32),
         grid: job.config.grid,
         block: job.config.block,
-        warp_size: device.info().warp_size,
+        warp_size: job.warp_size(device.info().warp_size),
         params: prepared.params.clone(),
         level: plan.request.level,
         window: plan.request.window.clone(),

@@ -5,6 +5,7 @@
 //! cases NAME` runs the trials whose name contains NAME. The test program is also the program that trials of
 //! `program` record.
 
+mod amd;
 mod checks;
 mod corpus;
 mod examples;
@@ -30,9 +31,10 @@ fn main() -> ExitCode {
     if words.get(1).is_some_and(|w| w == "app") {
         return program::app(&words[2..]);
     }
-    let groups: [fn() -> Vec<Trial>; 7] = [
+    let groups: [fn() -> Vec<Trial>; 8] = [
         master::trials,
         wide::trials,
+        amd::trials,
         probes::trials,
         examples::trials,
         planted::trials,

@@ -6,16 +6,12 @@
 //! The neutral view is that of one lane. There, a branch over a region that EXEC leaves no lane for is taken
 //! by each lane whose own bit is 0. The wave may go on without it: such a lane is *away*. It waits where its
 //! branch leads, and joins the wave when the wave comes there. Hooks and checks see the lanes that are not
-//! away.
+//! away. Where the wave may never come there, the view has a branch of the whole wave instead.
 //!
 //! # Invariants
 //! - All lanes that have not ended have the position of the wave in [`Warp::key`].
 //! - A lane that is away stays so, even if the wave enables all lanes for a while, as it does to spill
 //!   registers.
-//!
-//! # Limitations
-//! The recording of a lane that goes on elsewhere than where its branch leads ends at the branch, and is not
-//! decoded.
 
 use std::sync::atomic::{Ordering::SeqCst, fence};
 

@@ -36,13 +36,15 @@ pub enum Register {
     /// `s_cbranch_vccz`. It is the same in all lanes. An instruction of the view before each of these
     /// branches, without a [`Native`], writes it.
     AnyVcc,
+    /// The same of EXEC, before branches on it that lanes do not take each for itself.
+    AnyExec,
 }
 
 impl Register {
     /// Type of the register in the view.
     pub fn ty(self) -> Type {
         match self {
-            Register::Word(Reg::Scc) | Register::Mask(_) | Register::AnyVcc => Type::Pred,
+            Register::Word(Reg::Scc) | Register::Mask(_) | Register::AnyVcc | Register::AnyExec => Type::Pred,
             Register::Word(_) => Type::B32,
         }
     }
@@ -71,6 +73,7 @@ impl Register {
         };
         match self {
             Register::AnyVcc => "vccnz".into(),
+            Register::AnyExec => "execnz".into(),
             Register::Mask(Reg::VccLo) if lanes == 64 => "vcc".into(),
             Register::Mask(Reg::ExecLo) if lanes == 64 => "exec".into(),
             Register::Mask(Reg::S(n)) if lanes == 64 => format!("s[{n}:{}]", u32::from(n) + 1),
@@ -105,7 +108,7 @@ impl Register {
         // In waves of 32 lanes every scalar register can be a mask.
         let halves = [VccHi, ExecHi, M0].into_iter().filter(move |_| lanes == 32);
         let masks = masks.chain([VccLo, ExecLo]).chain(halves).map(Register::Mask);
-        words.map(Register::Word).chain(masks).chain([Register::AnyVcc])
+        words.map(Register::Word).chain(masks).chain([Register::AnyVcc, Register::AnyExec])
     }
 }
 

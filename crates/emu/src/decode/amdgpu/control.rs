@@ -116,11 +116,15 @@ fn branch(
 }
 
 fn conditional(d: &mut Decoder<'_, '_>, view: &Inst, fixes: &mut Vec<BranchFixup>) -> Result<(), EmuError> {
+    // The view says whether each lane goes its own way.
+    let of_lanes = view.guard.is_some_and(|guard| d.b.reg(guard.reg) == d.exec());
     let condition = match d.inst.name() {
         "s_cbranch_scc0" => (d.scc(), WaveCondition::None),
         "s_cbranch_scc1" => (d.scc(), WaveCondition::Any),
         "s_cbranch_vccz" => (masks::mask_of(d, Reg::VccLo), WaveCondition::None),
         "s_cbranch_vccnz" => (masks::mask_of(d, Reg::VccLo), WaveCondition::Any),
+        "s_cbranch_execz" if !of_lanes => (d.exec(), WaveCondition::None),
+        "s_cbranch_execnz" if !of_lanes => (d.exec(), WaveCondition::Any),
         "s_cbranch_execz" => (d.exec(), WaveCondition::Inactive),
         "s_cbranch_execnz" => (d.exec(), WaveCondition::Active),
         _ => return Err(unsupported("branches of this kind are not implemented")),

@@ -183,13 +183,14 @@ impl InstDecoder for AmdDecoder<'_> {
         let Some(native) = view.semantics.native.get::<Native>() else {
             b.begin(id, None);
             // The view adds instructions: what registers hold at the entry, which they do here already, and
-            // whether a lane of VCC is set, before a branch on that.
-            let planes = (self.planes.get(&Register::AnyVcc), self.planes.get(&Register::Mask(Reg::VccLo)));
-            let (true, (Some(to), Some(vcc))) = (view.class == Class::Warp, planes) else {
+            // whether a mask has a lane, before a branch on that.
+            let (Class::Warp, [Operand::Reg(to), Operand::Reg(mask)]) = (view.class, view.operands.as_slice())
+            else {
                 b.emit(Op::Nop);
                 return Ok(());
             };
-            b.emit_main(Op::Wave(any, Args { dst: [*to, 0, 0, 0], src: [*vcc, 0, 0, 0], imm: 0 }));
+            let (to, mask) = (b.reg(*to), b.reg(*mask));
+            b.emit_main(Op::Wave(any, Args { dst: [to, 0, 0, 0], src: [mask, 0, 0, 0], imm: 0 }));
             return Ok(());
         };
         b.begin(id, view.guard);

@@ -37,6 +37,14 @@ pub(super) enum Destination {
     Unknown,
 }
 
+/// The position of a destination that lies in the function. Its entry is one of calls.
+pub(super) fn inside(code: &Code<'_>, destination: Destination) -> Option<usize> {
+    match destination {
+        Destination::Address(address) => code.at(address).filter(|at| *at > 0),
+        _ => None,
+    }
+}
+
 /// What addresses say of the instructions of a function, by position.
 #[derive(Debug, Default)]
 pub(super) struct Addresses {

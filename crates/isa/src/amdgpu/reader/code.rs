@@ -100,3 +100,8 @@ pub(super) fn ends(inst: &Inst) -> bool {
     matches!(inst.name(), "s_branch" | "s_setpc_b64" | "s_rfe_b64" | "s_rfe_restore_b64")
         || inst.name().starts_with("s_endpgm")
 }
+
+/// A length as an index of the view. Objects have fewer than 2³² bytes of code.
+pub(super) fn small(n: usize) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
+}

@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::addresses::{Addresses, Destination};
-use super::code::{Code, ends, length};
+use super::addresses::{Addresses, Destination, inside};
+use super::code::{Code, ends, length, small};
 use super::evaluated::{self, Operands};
 use super::forms::Forms;
 use super::pieces::{Piece, are_vectors, is_guarded, is_transparent, is_vote, mask_words, pieces};
 use super::semantics;
+use super::skips::{is_on_exec, of_waves};
 use crate::amdgpu::inst::{Inst, Reg};
 use crate::amdgpu::{Native, Register};
 use crate::view::{
@@ -60,14 +61,6 @@ pub(super) fn jumps(code: &Code<'_>, addresses: &Addresses) -> Vec<usize> {
     all.filter_map(|(_, destination)| inside(code, *destination)).collect()
 }
 
-/// The position of a destination that lies in the function. Its entry is one of calls.
-fn inside(code: &Code<'_>, destination: Destination) -> Option<usize> {
-    match destination {
-        Destination::Address(address) => code.at(address).filter(|at| *at > 0),
-        _ => None,
-    }
-}
-
 /// Positions where basic blocks begin, in ascending order.
 pub(super) fn begins(code: &Code<'_>, jumps: &[usize]) -> Vec<usize> {
     let mut all = labels(code, jumps);
@@ -96,11 +89,13 @@ pub(super) fn function(
         out: Function { name: code.name.to_owned(), kind, ..Function::default() },
         registers: FxHashMap::default(),
         undefined: None,
+        votes: false,
         lanes: u32::from(code.insts.first().map_or(64, |(_, inst)| inst.lanes())),
     };
     let jumps = jumps(code, addresses);
     let labels = labels(code, &jumps);
     let blocks = begins(code, &jumps);
+    let of_waves = of_waves(code, &blocks, addresses);
     // If code branches to the entry, what registers hold there at first is a block of its own.
     let own_block = usize::from(labels.first() == Some(&0));
     let block_at = |at: usize| blocks.binary_search(&at).ok().map(|block| BlockId(small(block + own_block)));
@@ -138,6 +133,7 @@ pub(super) fn function(
         text.push_str(&inst.print_with(&name));
         let span = Span { start: from, end: small(text.len()) };
         text.push('\n');
+        reader.votes = is_vote(inst) || of_waves.contains(&at);
         reader.instruction(at, *address, inst, span, jump.or(label.filter(|_| inst.name() != "s_call_b64")));
         for inst in reader.out.insts.iter_mut().rev().take_while(|inst| inst.span == span) {
             inst.block = current;
@@ -161,11 +157,6 @@ pub(super) fn function(
     out
 }
 
-/// A length as an index of the view. Objects have fewer than 2³² bytes of code.
-pub(super) fn small(n: usize) -> u32 {
-    u32::try_from(n).unwrap_or(u32::MAX)
-}
-
 struct Reader<'r> {
     forms: &'r Forms,
     outside: &'r Outside<'r>,
@@ -174,6 +165,8 @@ struct Reader<'r> {
     registers: FxHashMap<Register, view::Reg>,
     /// The instruction that stands for registers without a defined value at the entry.
     undefined: Option<usize>,
+    /// Whether the instruction is a branch on all lanes of VCC or EXEC, which a vote stands before.
+    votes: bool,
     lanes: u32,
 }
 
@@ -273,8 +266,8 @@ impl Reader<'_> {
     }
 
     fn instruction(&mut self, at: usize, address: u64, inst: &Inst, span: Span, label: Option<BlockId>) {
-        if is_vote(inst) {
-            self.vote(span);
+        if self.votes {
+            self.vote(inst, span);
         }
         let mut operands: Vec<(Operand, Role)> = Vec::new();
         // Other forms of results follow the operands of the text.
@@ -389,11 +382,15 @@ impl Reader<'_> {
         if compared.is_empty() { evaluated::results(inst, on_masks, operands) } else { compared }
     }
 
-    /// What a branch on VCC asks, which no bit of one lane says.
-    fn vote(&mut self, span: Span) {
-        let operands = vec![Operand::Reg(self.reg(Register::AnyVcc)), self.mask(Reg::VccLo)];
-        let semantics =
-            view::Semantics { opcode: "vccnz".to_owned(), class: Class::Warp, ..view::Semantics::default() };
+    /// What a branch on all lanes of VCC or EXEC asks, which no bit of one lane says.
+    fn vote(&mut self, inst: &Inst, span: Span) {
+        let (any, of) = match is_on_exec(inst) {
+            true => (Register::AnyExec, Reg::ExecLo),
+            false => (Register::AnyVcc, Reg::VccLo),
+        };
+        let operands = vec![Operand::Reg(self.reg(any)), self.mask(of)];
+        let opcode = any.name(self.lanes);
+        let semantics = view::Semantics { opcode, class: Class::Warp, ..view::Semantics::default() };
         self.out.insts.push(view::Inst {
             span,
             class: Class::Warp,
@@ -439,6 +436,8 @@ impl Reader<'_> {
 
     fn guard(&mut self, inst: &Inst) -> Option<Guard> {
         let (register, negate) = match inst.name() {
+            "s_cbranch_execz" if self.votes => (Register::AnyExec, true),
+            "s_cbranch_execnz" if self.votes => (Register::AnyExec, false),
             "s_cbranch_execz" => (Register::Mask(Reg::ExecLo), true),
             "s_cbranch_execnz" => (Register::Mask(Reg::ExecLo), false),
             "s_cbranch_vccz" => (Register::AnyVcc, true),

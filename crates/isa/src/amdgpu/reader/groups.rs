@@ -63,6 +63,18 @@ impl Groups {
             code.insts.iter().filter_map(|(_, inst)| inst.registers()).flat_map(|regs| regs.writes).collect()
         };
         let mut written: Vec<FxHashSet<Reg>> = functions.iter().map(own).collect();
+        // An instruction without known registers may write all.
+        let is_unknown = |code: &Code<'_>| code.insts.iter().any(|(_, inst)| inst.registers().is_none());
+        let unknown: Vec<bool> = functions.iter().map(is_unknown).collect();
+        if unknown.contains(&true) {
+            let used = functions.iter().flat_map(|code| &code.insts).filter_map(|(_, inst)| inst.registers());
+            let all: FxHashSet<Reg> = used.flat_map(|regs| [regs.reads, regs.writes]).flatten().collect();
+            written
+                .iter_mut()
+                .zip(&unknown)
+                .filter(|(_, unknown)| **unknown)
+                .for_each(|(w, _)| w.clone_from(&all));
+        }
         if calls_unknown.is_some() {
             let all: FxHashSet<Reg> = written.iter().flatten().copied().collect();
             let callers = written.iter_mut().zip(&edges).filter(|(_, (_, unknown))| *unknown);

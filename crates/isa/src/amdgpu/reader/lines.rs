@@ -17,7 +17,7 @@ use gimli::{
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::function::small;
+use super::code::small;
 use crate::amdgpu::object::CodeObject;
 use crate::view::{File, Loc, LocId, Module};
 

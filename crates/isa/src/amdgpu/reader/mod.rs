@@ -32,5 +32,6 @@ mod lines;
 mod module;
 mod pieces;
 mod semantics;
+mod skips;
 
 pub use self::module::read;

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::addresses::{ABSOLUTE, Addresses, RELATIVE, Tables, addresses};
-use super::code::{Code, functions};
+use super::code::{Code, functions, small};
 use super::forms::Forms;
-use super::function::{AtEntry, Outside, begins, function, jumps, small};
+use super::function::{AtEntry, Outside, begins, function, jumps};
 use super::groups::Groups;
 use super::lines::Lines;
 use crate::amdgpu::Native;

@@ -81,7 +81,7 @@ fn class(inst: &Inst, returns: bool) -> Class {
     }
 }
 
-fn is_trap(inst: &Inst) -> bool {
+pub(super) fn is_trap(inst: &Inst) -> bool {
     inst.name() == "s_trap" && inst.get(Field::Simm16) != DEBUG
 }
 

@@ -1,0 +1,117 @@
+//! AMD's code with calls (`tests/kernels/amd/calls.c`): results, and the same visits of each lane however a
+//! kernel is recorded.
+//!
+//! # Invariants
+//! - The expected results are computed here, in another way than the kernels do it.
+
+use crate::corpus::root;
+use crate::lane_runs::{Run, emulator, observe_in, stream, visits};
+use libtest_mimic::{Failed, Trial};
+use prlx_driver::Job;
+use prlx_plan::{Action, Plan, RecordingRequest};
+use prlx_trace::kernel::Source;
+use prlx_trace::{Level, SiteId, WarpId, WarpSize};
+
+/// Number of elements of the launch file's `in`, whose first value is `FIRST`.
+const ELEMENTS: usize = 100;
+
+/// First value of `in`.
+const FIRST: i32 = -3;
+
+/// A kernel and what it stores for an input.
+type Kernel = (&'static str, fn(i32) -> i32);
+
+/// The kernels of `calls.c`.
+const KERNELS: [Kernel; 3] = [
+    ("in_loop", steps),
+    // The remainder of a negative number is negative, and has no loop.
+    ("recursive", |x| 1 << (x % 7).max(0)),
+    ("tail", |x| steps(x | 1)),
+];
+
+/// Steps of Collatz's sequence from a number to 1.
+fn steps(x: i32) -> i32 {
+    let next = |x: &i32| (*x > 1).then(|| if x % 2 == 0 { x / 2 } else { 3 * x + 1 });
+    std::iter::successors(Some(x), next).count() as i32 - 1
+}
+
+/// One trial for each kernel and target.
+pub fn trials() -> Vec<Trial> {
+    let mut trials = Vec::new();
+    for target in ["gfx942", "gfx1100"] {
+        for (name, expected) in KERNELS {
+            let run = move || one(target, name, expected);
+            trials.push(Trial::test(format!("amd/calls {name} {target}"), run));
+        }
+    }
+    trials.push(Trial::test("amd/calls without room", without_room));
+    trials
+}
+
+fn one(target: &str, kernel: &str, expected: fn(i32) -> i32) -> Result<(), Failed> {
+    let file = root().join(format!("tests/kernels/amd/calls.{target}.toml"));
+    let mut job = Job::load(&file)?;
+    job.kernel = kernel.to_owned();
+    results(&job, expected)?;
+    let reference = recorded(&job, &RecordingRequest { elide: false, ..RecordingRequest::new(Level::Path) })?;
+    for level in [Level::Path, Level::Events] {
+        let run = recorded(&job, &RecordingRequest::new(level))?;
+        decisions(&reference, &run).map_err(|e| format!("level {}: {e}", level.name()))?;
+    }
+    Ok(())
+}
+
+/// Checks what the kernel stores.
+fn results(job: &Job, expected: fn(i32) -> i32) -> Result<(), Failed> {
+    let outputs = prlx_driver::run(&mut emulator(WarpSize::W32), job)?.outputs;
+    let out = outputs.iter().find(|o| o.name == "out").ok_or("there is no buffer `out`")?;
+    let got: Vec<i32> = out.bytes.as_chunks().0.iter().map(|b| i32::from_le_bytes(*b)).collect();
+    for (i, got) in got.iter().enumerate() {
+        let wanted = if i < ELEMENTS { expected(FIRST + i as i32) } else { 7 };
+        if *got != wanted {
+            return Err(format!("out[{i}] is {got}, not {wanted}").into());
+        }
+    }
+    Ok(())
+}
+
+/// A plan without room for its decisions is faulty. The recorder counts what it drops.
+fn without_room() -> Result<(), Failed> {
+    let mut job = Job::load(&root().join("tests/kernels/amd/calls.gfx942.toml"))?;
+    job.kernel = "recursive".to_owned();
+    let view = job.view(WarpSize::W32)?;
+    let mut plan = Plan::resolve(&RecordingRequest::new(Level::Path), &view, &job.module, &|_| None);
+    for function in &mut plan.functions {
+        function.insertions.retain(|i| !matches!(i.action, Action::Reserve { .. }));
+    }
+    let run = observe_in(WarpSize::W32, &job, &plan)?;
+    // Lane 9 has 6, which is 64 calls of a decision each or more. A word has 30.
+    if stream(&run, WarpId(0)).dropped > 0 { Ok(()) } else { Err("no decision was dropped".into()) }
+}
+
+/// Compares the decisions of each lane. Level `events` has visits of other sites besides.
+fn decisions(reference: &Run, run: &Run) -> Result<(), String> {
+    let decides = |site: SiteId| {
+        reference.module.sites.get(site.index()).is_some_and(|site| site.source != Source::None)
+    };
+    for warp in (0..reference.launch.warps()).map(WarpId) {
+        for lane in reference.launch.lanes(warp).lanes() {
+            let [wanted, mut got] =
+                [visits(reference, &stream(reference, warp), lane)?, visits(run, &stream(run, warp), lane)?];
+            got.retain(|(site, _)| decides(*site));
+            if wanted.is_empty() || wanted != got {
+                return Err(format!("{warp} {lane}: {wanted:?} without elision, {got:?} here"));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Records the kernel with hooks.
+fn recorded(job: &Job, request: &RecordingRequest) -> Result<Run, Failed> {
+    let view = job.view(WarpSize::W32)?;
+    let plan = Plan::resolve(request, &view, &job.module, &|_| None);
+    let run = observe_in(WarpSize::W32, job, &plan)?;
+    let dropped = run.warps.iter().map(|w| w.dropped).sum::<u64>();
+    if dropped > 0 { Err(format!("{dropped} decisions have no room").into()) } else { Ok(run) }
+}
