@@ -81,8 +81,7 @@ fn compare(folder: &Path, expected: &toml::Value) -> Result<(), Failed> {
     let there: Vec<&Value> = findings.iter().filter(|f| places(f, side).contains(&want)).collect();
     if let Some(at) = expected.get("at").and_then(toml::Value::as_array) {
         let number = |v: &toml::Value, key: &str| v.get(key).and_then(toml::Value::as_integer);
-        let mut want: Vec<_> =
-            at.iter().map(|v| (number(v, "cta"), number(v, "warp"), lanes(v))).collect();
+        let mut want: Vec<_> = at.iter().map(|v| (number(v, "cta"), number(v, "warp"), lanes(v))).collect();
         want.sort_unstable();
         same(
             "warps that part",
