@@ -15,7 +15,7 @@ use serde_json::Value;
 pub fn trials() -> Vec<Trial> {
     let mut trials = Vec::new();
     for folder in examples() {
-        let name = folder.file_name().and_then(|n| n.to_str()).unwrap_or_default().to_owned();
+        let name = folder.strip_prefix(root()).unwrap_or(&folder).display().to_string();
         let table = table(&folder);
         for expected in table.get("compare").and_then(toml::Value::as_array).cloned().unwrap_or_default() {
             let of =
@@ -29,10 +29,14 @@ pub fn trials() -> Vec<Trial> {
     trials
 }
 
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples")
+}
+
+/// Folders of examples, and their folders `amd`.
 fn examples() -> Vec<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
-    let mut all: Vec<PathBuf> =
-        std::fs::read_dir(root).map(|d| d.flatten().map(|e| e.path()).collect()).unwrap_or_default();
+    let entries = std::fs::read_dir(root()).into_iter().flatten().flatten();
+    let mut all: Vec<PathBuf> = entries.flat_map(|e| [e.path(), e.path().join("amd")]).collect();
     all.retain(|p| p.join("expect.toml").is_file());
     all.sort();
     all
@@ -77,8 +81,7 @@ fn compare(folder: &Path, expected: &toml::Value) -> Result<(), Failed> {
     let there: Vec<&Value> = findings.iter().filter(|f| places(f, side).contains(&want)).collect();
     if let Some(at) = expected.get("at").and_then(toml::Value::as_array) {
         let number = |v: &toml::Value, key: &str| v.get(key).and_then(toml::Value::as_integer);
-        let mut want: Vec<_> =
-            at.iter().map(|v| (number(v, "cta"), number(v, "warp"), number(v, "lanes"))).collect();
+        let mut want: Vec<_> = at.iter().map(|v| (number(v, "cta"), number(v, "warp"), lanes(v))).collect();
         want.sort_unstable();
         same(
             "warps that part",
@@ -136,7 +139,7 @@ fn hits(finding: &Value) -> impl Iterator<Item = &Value> {
 }
 
 /// Warps that first part at one of the findings: CTA, warp in it, lanes.
-fn parting(findings: &[&Value]) -> Vec<(Option<i64>, Option<i64>, Option<i64>)> {
+fn parting(findings: &[&Value]) -> Vec<(Option<i64>, Option<i64>, Option<u64>)> {
     let mut all = std::collections::BTreeMap::new();
     for w in findings.iter().flat_map(|f| hits(f)) {
         *all.entry((w["cta"].as_i64(), w["in_cta"].as_i64())).or_insert(0) |=
@@ -145,8 +148,18 @@ fn parting(findings: &[&Value]) -> Vec<(Option<i64>, Option<i64>, Option<i64>)> 
     all.into_iter().map(|((cta, warp), lanes)| (cta, warp, Some(lanes))).collect()
 }
 
-fn mask(v: &Value) -> Option<i64> {
-    i64::from_str_radix(v.as_str()?.trim_start_matches("0x"), 16).ok()
+fn mask(v: &Value) -> Option<u64> {
+    hexadecimal(v.as_str()?)
+}
+
+/// The lanes that `at` names: a number, or text where lane 63 is among them (TOML's numbers have a sign).
+fn lanes(v: &toml::Value) -> Option<u64> {
+    let lanes = v.get("lanes")?;
+    lanes.as_integer().and_then(|n| u64::try_from(n).ok()).or_else(|| hexadecimal(lanes.as_str()?))
+}
+
+fn hexadecimal(text: &str) -> Option<u64> {
+    u64::from_str_radix(text.trim_start_matches("0x"), 16).ok()
 }
 
 fn same(what: &str, got: &Value, want: &Value) -> Result<(), Failed> {

@@ -10,16 +10,17 @@
 #define __align__(n) __attribute__((aligned(n)))
 #define __launch_bounds__(...) __attribute__((amdgpu_flat_work_group_size(1, 1024)))
 #define __grid_constant__
-#define GPU_FN static __device__ __forceinline__
+// Their code belongs to the line that calls them.
+#define GPU_FN static __device__ __forceinline__ __attribute__((nodebug))
 typedef unsigned char uint8_t; typedef unsigned short uint16_t; typedef unsigned int uint32_t; typedef unsigned long long uint64_t;
 typedef signed char int8_t; typedef short int16_t; typedef int int32_t; typedef long long int64_t; typedef unsigned long size_t;
 typedef unsigned int uint; typedef unsigned char uchar;
 #define GPU_AXIS(name, x_, y_, z_) \
   struct name##_t { \
     __declspec(property(get = get_x)) unsigned x; __declspec(property(get = get_y)) unsigned y; __declspec(property(get = get_z)) unsigned z; \
-    __device__ __forceinline__ unsigned get_x() const { return x_; } \
-    __device__ __forceinline__ unsigned get_y() const { return y_; } \
-    __device__ __forceinline__ unsigned get_z() const { return z_; } }; \
+    __device__ __forceinline__ __attribute__((nodebug)) unsigned get_x() const { return x_; } \
+    __device__ __forceinline__ __attribute__((nodebug)) unsigned get_y() const { return y_; } \
+    __device__ __forceinline__ __attribute__((nodebug)) unsigned get_z() const { return z_; } }; \
   static __device__ const name##_t name = {};
 GPU_AXIS(threadIdx, __builtin_amdgcn_workitem_id_x(), __builtin_amdgcn_workitem_id_y(), __builtin_amdgcn_workitem_id_z())
 GPU_AXIS(blockIdx, __builtin_amdgcn_workgroup_id_x(), __builtin_amdgcn_workgroup_id_y(), __builtin_amdgcn_workgroup_id_z())
@@ -52,6 +53,7 @@ GPU_FN float __fadd_rn(float a, float b) {
 GPU_FN float __fsub_rn(float a, float b) {
 #pragma clang fp contract(off)
   return a - b; }
+GPU_FN float __fmaf_rn(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 GPU_FN float __fdividef(float a, float b) { return a / b; }
 GPU_FN unsigned __float_as_uint(float x) { return __builtin_bit_cast(unsigned, x); } GPU_FN int __float_as_int(float x) { return __builtin_bit_cast(int, x); }
 GPU_FN float __uint_as_float(unsigned x) { return __builtin_bit_cast(float, x); } GPU_FN float __int_as_float(int x) { return __builtin_bit_cast(float, x); }
