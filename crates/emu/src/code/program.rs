@@ -267,7 +267,8 @@ pub struct Code {
     pub addresses: FxHashMap<u64, u32>,
     /// By address of machine code behind a call: the step that returns go to. Hooks after the call follow it.
     pub returns: FxHashMap<u64, u32>,
-    /// The 64-bit planes of trip counters, which a call of a wave keeps for its caller: the first, and the end.
+    /// The 64-bit planes of trip counters, which a call of a wave keeps for its caller: the first, and the
+    /// end.
     pub kept_counters: (u16, u16),
     /// By step: what its instruction leaves under way and waits for, in code of AMD's.
     pub timing: FxHashMap<u32, Timing>,

@@ -71,7 +71,7 @@ pub struct WaveBranch {
 pub enum Jump {
     /// Within its function, or to another function that returns to the caller of this one.
     Within,
-    /// A call.
+    /// To a function that returns behind the jump.
     Call,
     /// A return, if a caller waits at that address.
     Return,

@@ -68,7 +68,7 @@ fn lanes_of_a_wave_need_no_barrier_and_those_of_two_do() {
     assert_eq!(findings.list, []);
     let (_, findings) = waves("across", all());
     let [Finding { kind: Kind::Race, sides, .. }] = &findings.list[..] else { panic!("{findings:?}") };
-    let threads = sides.iter().map(|s| s.threads.clone().unwrap());
+    let threads = sides.iter().map(|s| s.threads.unwrap());
     let (warps, first): (Vec<_>, Vec<_>) = threads.map(|t| ((t.warp, t.lanes), t.first)).unzip();
     assert_eq!(warps, [(1, LaneMask(1)), (0, LaneMask(1))]);
     assert_eq!(first, [Dim3 { x: 64, y: 0, z: 0 }, Dim3 { x: 0, y: 0, z: 0 }]);

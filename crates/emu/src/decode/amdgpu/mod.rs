@@ -184,7 +184,8 @@ impl InstDecoder for AmdDecoder<'_> {
             b.begin(id, None);
             // The view adds instructions: what registers hold at the entry, which they do here already, and
             // whether a mask has a lane, before a branch on that.
-            let (Class::Warp, [Operand::Reg(to), Operand::Reg(mask)]) = (view.class, view.operands.as_slice())
+            let (Class::Warp, [Operand::Reg(to), Operand::Reg(mask)]) =
+                (view.class, view.operands.as_slice())
             else {
                 b.emit(Op::Nop);
                 return Ok(());
