@@ -113,7 +113,7 @@ fn errors_say_where_and_what_to_do() {
         (
             whole.replace("grid", "weather"),
             "a.toml:3: unknown key `weather`",
-            "the keys here are module, kernel",
+            "the keys here are module, arch, kernel",
         ),
         (whole.replace("grid = 2\n", ""), "a.toml:1: `grid` is missing", ""),
         (whole.replace("grid = 2", "grid = 0"), "a.toml:3: `grid`: 0 would start nothing", ""),
