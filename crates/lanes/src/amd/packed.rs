@@ -3,7 +3,7 @@
 //!
 //! # Invariants
 //! The constant of a step has, beside mode and modifiers ([`super::float`]), which half of each source
-//! goes into the low and into the high half of the result. [`NEG`](super::float::NEG) negates what goes
+//! goes into the low and into the high half of the result. [`NEG`] negates what goes
 //! into the low half.
 
 use super::float::{ABS, Binary16, Format, IEEE, Mode, NEG, Operation, SECOND_NAN, finish, modify, seal};
