@@ -2,6 +2,7 @@
 
 A launch file must name an entry of its module, have one [[arg]] for each of its parameters with a fitting type, the
 block that `.reqntid` asks for, the shared memory that a Triton module's first line asks for, and files that exist.
+Of a launch of AMD's machine code, only the buffers and their files are checked: the tests run it.
 """
 
 import pathlib
@@ -12,7 +13,7 @@ import tomllib
 import numpy as np
 
 SIZES = {"u8": 1, "s8": 1, "f16": 2, "bf16": 2, "u16": 2, "s16": 2, "u32": 4, "s32": 4, "f32": 4, "u64": 8, "s64": 8, "f64": 8}
-KEYS = {"module", "kernel", "grid", "block", "shared", "seed", "source", "cluster", "arg"}
+KEYS = {"module", "arch", "kernel", "grid", "block", "shared", "seed", "source", "cluster", "arg"}
 ARG_KEYS = {
     "name", "value", "type", "array", "npy", "fill", "iota", "random", "uninit", "len", "out", "expect", "rtol", "atol",
     "bytes", "fields", "tensor_map", "box", "sizes", "strides", "steps", "swizzle", "oob",
@@ -67,6 +68,8 @@ class Check:
             module = module.with_suffix(".ptx")
         if not module.is_file():
             return self.say(f"no {module.name}")
+        if module.read_bytes().startswith(b"\x7fELF"):
+            return self.buffers()
         text = module.read_text()
         found = entries(text)
         name = self.file.get("kernel") or (list(found)[0] if len(found) == 1 else None)
@@ -86,6 +89,12 @@ class Check:
             self.say("`random` and `expect` in one file: only the reader knows the numbers")
         if any("expect" in a and not a.get("out") for a in args):
             self.say("`expect` without `out`")
+
+    def buffers(self):
+        """Checks the arguments that are buffers, whatever the kernel takes."""
+        for i, arg in enumerate(self.file.get("arg", [])):
+            for content in (b for b in BUFFERS if b in arg):
+                self.buffer(f"argument {i} ({arg.get('name', '?')})", arg, content)
 
     def shared(self, text):
         first = text.split("\n", 1)[0].split()
