@@ -11,6 +11,8 @@
 //!   always equal.
 //! - EXEC is always a mask. SCC is a predicate that is the same in all lanes.
 
+use std::sync::LazyLock;
+
 use rustc_hash::FxHashMap;
 
 use super::inst::{Inst, Reg};
@@ -112,6 +114,14 @@ impl Register {
     }
 }
 
+/// Registers by their name and type.
+type Named = FxHashMap<(String, Type), Register>;
+
+/// The names of all registers that a function can have.
+fn named(lanes: u32) -> Named {
+    Register::all(lanes).map(|r| ((r.name(lanes), r.ty()), r)).collect()
+}
+
 /// The registers of a function of the view, by hardware register.
 #[derive(Clone, Debug, Default)]
 pub struct RegisterMap(FxHashMap<Register, view::Reg>);
@@ -119,8 +129,8 @@ pub struct RegisterMap(FxHashMap<Register, view::Reg>);
 impl RegisterMap {
     /// The registers of a function of a module whose waves have `lanes` lanes.
     pub fn of(function: &Function, lanes: u32) -> RegisterMap {
-        let named: FxHashMap<(String, Type), Register> =
-            Register::all(lanes).map(|r| ((r.name(lanes), r.ty()), r)).collect();
+        static NAMED: [LazyLock<Named>; 2] = [LazyLock::new(|| named(32)), LazyLock::new(|| named(64))];
+        let named = &NAMED[usize::from(lanes == 64)];
         let regs = function.regs.iter().zip(0..);
         let of = |(info, at): (&view::RegInfo, u32)| {
             Some((*named.get(&(info.name.clone(), info.ty))?, view::Reg(at)))

@@ -5,7 +5,7 @@ use prlx_isa::amdgpu::inst::{Reg, Value};
 use prlx_isa::view::{Class, Inst, Operand};
 use prlx_lanes::{Args, LANES, Planes, V32};
 
-use super::decoder::{Decoder, next};
+use super::decoder::Decoder;
 use super::masks;
 use crate::code::{BarrierKind, BarrierOp, Clock, Jump, Op, WaveBranch, WaveCondition};
 use crate::decode::binder::{BranchFixup, PlaneKind};
@@ -140,7 +140,8 @@ fn jump(d: &mut Decoder<'_, '_>, view: &Inst, native: &Native) -> Result<(), Emu
     let behind = native.address + 4 * d.inst.words().len() as u64;
     let pair = |d: &mut Decoder<'_, '_>, low: Option<Reg>| {
         let low = low?;
-        Some((d.word(low), d.word(next(low)?), [low, next(low)?]))
+        let high = low.next()?;
+        Some((d.word(low), d.word(high), [low, high]))
     };
     let has_label = view.operands.iter().any(|o| matches!(o, Operand::Label(_)));
     let kind = match (name, view.class) {
@@ -198,7 +199,7 @@ fn jump(d: &mut Decoder<'_, '_>, view: &Inst, native: &Native) -> Result<(), Emu
 fn time(d: &mut Decoder<'_, '_>, nanoseconds: bool) -> Result<(), EmuError> {
     let operands = d.inst.operands();
     let low = operands.first().and_then(|o| masks::low(o.value));
-    let (Some(low), Some(high)) = (low, low.and_then(next)) else {
+    let (Some(low), Some(high)) = (low, low.and_then(Reg::next)) else {
         return Err(unsupported("it names no pair of registers"));
     };
     let value = d.b.temp(PlaneKind::W64);

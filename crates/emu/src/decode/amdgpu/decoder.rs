@@ -79,14 +79,6 @@ impl Decoder<'_, '_> {
     pub fn split(&mut self, from: u16, low: u16, high: u16) {
         self.alu(split, Args { dst: [low, high, 0, 0], src: [from, 0, 0, 0], imm: 0 });
     }
-    /// The registers behind the first of a mask: one in waves of 32 lanes, else two.
-    pub fn mask_words(&self, low: Reg) -> Vec<Reg> {
-        let mut all = vec![low];
-        if self.lanes == 64 {
-            all.extend(next(low));
-        }
-        all
-    }
     /// Writes a mask with the result of a vector instruction: the lanes of a predicate plane that are in
     /// EXEC. The plane may have anything in other lanes.
     pub fn set_lane_mask(&mut self, low: Reg, from: u16) {
@@ -103,7 +95,7 @@ impl Decoder<'_, '_> {
     }
     /// Writes the words that the code has beside a mask.
     pub fn set_words(&mut self, low: Reg, from: u16) {
-        let words = self.mask_words(low);
+        let words = low.mask_words(self.inst.lanes());
         if words.iter().any(|r| self.planes.contains_key(&Register::Word(*r))) {
             let mut dst = [0; 4];
             for (plane, reg) in dst.iter_mut().zip(words) {
@@ -114,12 +106,12 @@ impl Decoder<'_, '_> {
     }
     /// Updates the masks that the code has beside scalar registers which were written.
     pub fn wrote(&mut self, regs: &[Reg]) {
-        let mut lows: Vec<Reg> = regs.iter().map(|r| self.mask_of(*r)).collect();
+        let mut lows: Vec<Reg> = regs.iter().map(|r| r.first_of_mask(self.inst.lanes())).collect();
         lows.dedup();
         for low in lows {
             let Some(mask) = self.mask(low) else { continue };
             let mut src = [0; 4];
-            for (plane, reg) in src.iter_mut().zip(self.mask_words(low)) {
+            for (plane, reg) in src.iter_mut().zip(low.mask_words(self.inst.lanes())) {
                 *plane = self.word(reg);
             }
             self.wave_all(to_mask, Args { dst: [mask, 0, 0, 0], src, imm: 0 });
@@ -129,38 +121,12 @@ impl Decoder<'_, '_> {
     pub fn temporary_mask(&mut self, low: Reg) -> u16 {
         let to = self.b.temp(PlaneKind::Pred);
         let mut src = [0; 4];
-        for (plane, reg) in src.iter_mut().zip(self.mask_words(low)) {
+        for (plane, reg) in src.iter_mut().zip(low.mask_words(self.inst.lanes())) {
             *plane = self.word(reg);
         }
         self.wave_all(to_mask, Args { dst: [to, 0, 0, 0], src, imm: 0 });
         to
     }
-    /// The first register of the mask that a scalar register is in.
-    fn mask_of(&self, reg: Reg) -> Reg {
-        match reg {
-            _ if self.lanes == 32 => reg,
-            Reg::S(n) => Reg::S(n & !1),
-            Reg::Ttmp(n) => Reg::Ttmp(n & !1),
-            Reg::VccHi => Reg::VccLo,
-            Reg::ExecHi => Reg::ExecLo,
-            reg => reg,
-        }
-    }
-}
-
-/// The register after one, if masks and 64-bit values can have it as their second.
-pub fn next(reg: Reg) -> Option<Reg> {
-    Some(match reg {
-        Reg::S(n) => Reg::S(n.checked_add(1)?),
-        Reg::Ttmp(n) => Reg::Ttmp(n.checked_add(1)?),
-        Reg::V(n) => Reg::V(n.checked_add(1)?),
-        Reg::A(n) => Reg::A(n.checked_add(1)?),
-        Reg::VccLo => Reg::VccHi,
-        Reg::ExecLo => Reg::ExecHi,
-        Reg::FlatScratchLo => Reg::FlatScratchHi,
-        Reg::XnackMaskLo => Reg::XnackMaskHi,
-        _ => return None,
-    })
 }
 
 /// 64 bits of two words.

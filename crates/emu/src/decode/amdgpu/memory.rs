@@ -218,18 +218,7 @@ fn result(d: &Decoder<'_, '_>) -> Option<Vec<Reg>> {
     let written = operands
         .iter()
         .find(|o| matches!(o.slot.role, Role::Result | Role::Returned) || (o.slot.role == Role::Both));
-    written.map(|o| registers(o.value))
-}
-
-/// The 32-bit registers of an operand.
-pub(super) fn registers(value: Value) -> Vec<Reg> {
-    match value {
-        Value::Registers { bank, first, count } => {
-            (0..count).filter_map(|n| Some(bank.reg(first.checked_add(n)?))).collect()
-        }
-        Value::Named(_, regs) => regs.to_vec(),
-        _ => Vec::new(),
-    }
+    written.map(|o| o.value.registers())
 }
 
 /// The planes of each data operand, in the order of the text.
@@ -237,7 +226,7 @@ fn sources(d: &mut Decoder<'_, '_>) -> Vec<Vec<u16>> {
     let data = [Field::Data, Field::Data0, Field::Data1, Field::Vdata, Field::Sdata];
     let operands = d.inst.operands();
     let of = operands.iter().filter(|o| data.contains(&o.slot.field) && o.slot.role != Role::Result);
-    of.map(|o| registers(o.value)).collect::<Vec<_>>().into_iter().map(|regs| planes(d, &regs)).collect()
+    of.map(|o| o.value.registers()).collect::<Vec<_>>().into_iter().map(|regs| planes(d, &regs)).collect()
 }
 
 fn planes(d: &mut Decoder<'_, '_>, regs: &[Reg]) -> Vec<u16> {
@@ -247,9 +236,9 @@ fn planes(d: &mut Decoder<'_, '_>, regs: &[Reg]) -> Vec<u16> {
 /// The place of an access. For buffers, the guard becomes the lanes whose access is inside.
 fn place(d: &mut Decoder<'_, '_>, address: &Address, access: &Access) -> Result<Place, EmuError> {
     let none = || unsupported("its address is not understood");
-    let vector = address.vector.map(registers).unwrap_or_default();
+    let vector = address.vector.map(Value::registers).unwrap_or_default();
     let vector = planes(d, &vector);
-    let base = address.base.map(registers).unwrap_or_default();
+    let base = address.base.map(Value::registers).unwrap_or_default();
     Ok(match d.inst.encoding() {
         Some(Encoding::Ds) => {
             let base = vector.first().map_or(AddrBase::None, |v| AddrBase::W32(*v));
@@ -286,7 +275,7 @@ fn place(d: &mut Decoder<'_, '_>, address: &Address, access: &Access) -> Result<
         Some(Encoding::Smem) => {
             let Some([low, high, rest @ ..]) = base.get(..) else { return Err(none()) };
             let (low, high) = (d.word(*low), d.word(*high));
-            let register = match address.register.map(registers).unwrap_or_default().first() {
+            let register = match address.register.map(Value::registers).unwrap_or_default().first() {
                 Some(reg) => d.word(*reg),
                 None => d.b.const32(0),
             };
@@ -319,7 +308,7 @@ fn buffer(
     let register = match address.register {
         Some(Value::Integer(n)) => d.b.const32(n as u32),
         Some(Value::Literal(n)) => d.b.const32(n),
-        Some(value) => match registers(value).first() {
+        Some(value) => match value.registers().first() {
             Some(reg) => d.word(*reg),
             None => d.b.const32(0),
         },
@@ -490,7 +479,7 @@ fn atomic(d: &mut Decoder<'_, '_>, rmw: Rmw, size: u8, (space, base, offset): Pl
 /// Atomics of buffers return into the register of their data.
 fn buffer_result(d: &Decoder<'_, '_>) -> Option<Vec<Reg>> {
     let data = d.inst.operands().into_iter().find(|o| o.slot.field == Field::Vdata)?;
-    let mut regs = registers(data.value);
+    let mut regs = data.value.registers();
     if d.inst.name().contains("cmpswap") {
         regs.truncate(regs.len() / 2);
     }

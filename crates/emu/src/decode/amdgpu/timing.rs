@@ -41,7 +41,7 @@ pub fn timing(inst: &Inst, family: Family) -> Option<Timing> {
             .operands()
             .iter()
             .filter(|o| o.slot.role != Role::Source)
-            .flat_map(|o| super::memory::registers(o.value))
+            .flat_map(|o| o.value.registers())
             .filter(|r| timing.writes.contains(r))
             .collect();
     }

@@ -39,4 +39,3 @@ pub use self::operand::{Bank, Operand, Reg, Value};
 pub use self::printer::Labels;
 pub use self::raw::{Inst, MOST_WORDS};
 pub use self::registers::Registers;
-pub(super) use self::registers::registers_of;

@@ -27,6 +27,47 @@ pub enum Reg {
     XnackMaskHi,
 }
 
+impl Reg {
+    /// The register after one of the same bank, if masks and 64-bit values can have it as their second.
+    pub fn next(self) -> Option<Reg> {
+        Some(match self {
+            Reg::S(n) => Reg::S(n.checked_add(1)?),
+            Reg::Ttmp(n) => Reg::Ttmp(n.checked_add(1)?),
+            Reg::V(n) => Reg::V(n.checked_add(1)?),
+            Reg::A(n) => Reg::A(n.checked_add(1)?),
+            Reg::VccLo => Reg::VccHi,
+            Reg::ExecLo => Reg::ExecHi,
+            Reg::FlatScratchLo => Reg::FlatScratchHi,
+            Reg::XnackMaskLo => Reg::XnackMaskHi,
+            Reg::VccHi
+            | Reg::ExecHi
+            | Reg::M0
+            | Reg::Scc
+            | Reg::Mode
+            | Reg::FlatScratchHi
+            | Reg::XnackMaskHi => return None,
+        })
+    }
+
+    /// The first register of the mask that a scalar register is in, in waves of so many lanes.
+    pub fn first_of_mask(self, lanes: u8) -> Reg {
+        match self {
+            _ if lanes == 32 => self,
+            Reg::S(n) => Reg::S(n & !1),
+            Reg::Ttmp(n) => Reg::Ttmp(n & !1),
+            Reg::VccHi => Reg::VccLo,
+            Reg::ExecHi => Reg::ExecLo,
+            other => other,
+        }
+    }
+
+    /// The registers of a mask that begins with this one: one in waves of 32 lanes, else two.
+    pub fn mask_words(self, lanes: u8) -> Vec<Reg> {
+        let second = if lanes == 64 { self.next() } else { None };
+        std::iter::once(self).chain(second).collect()
+    }
+}
+
 /// A bank of numbered registers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[allow(missing_docs, reason = "the names say it")]
@@ -88,6 +129,20 @@ pub enum Value {
     Literal(u32),
     /// The bits of an immediate field.
     Immediate(u32),
+}
+
+impl Value {
+    /// The registers of 32 bits that it is, or has a half of.
+    pub fn registers(self) -> Vec<Reg> {
+        match self {
+            Value::Registers { bank, first, count } => {
+                (0..count).map(|at| bank.reg(first.saturating_add(at))).collect()
+            }
+            Value::Half { index, .. } => vec![Reg::V(index)],
+            Value::Named(_, regs) => regs.to_vec(),
+            _ => Vec::new(),
+        }
+    }
 }
 
 /// The code of a source that says that a literal follows.

@@ -39,7 +39,7 @@ impl Inst {
                 continue;
             }
             let value = self.value(slot)?;
-            let regs = registers_of(value);
+            let regs = value.registers();
             if slot.role == Role::Source || slot.role == Role::Both || self.keeps_a_part(slot, value) {
                 all.reads.extend(&regs);
             }
@@ -80,7 +80,7 @@ impl Inst {
             Encoding::Global | Encoding::Scratch => {
                 if let Some(code) = self.scalar_address() {
                     let count = if encoding == Encoding::Global { 2 } else { 1 };
-                    all.reads.extend(registers_of(scalar(self.target, code, count)?));
+                    all.reads.extend(scalar(self.target, code, count)?.registers());
                 }
             }
             Encoding::Smem => {
@@ -95,12 +95,12 @@ impl Inst {
                     .meaning
                     .is_some_and(|(_, row)| row.form.slots.iter().any(|slot| slot.field == Field::Sbase));
                 if let Some(code) = code.filter(|_| has_base) {
-                    all.reads.extend(registers_of(scalar(self.target, code, 1)?));
+                    all.reads.extend(scalar(self.target, code, 1)?.registers());
                 }
             }
             Encoding::Mubuf | Encoding::Mtbuf => {
                 if let Some(value) = self.buffer_address()? {
-                    all.reads.extend(registers_of(value));
+                    all.reads.extend(value.registers());
                 }
             }
             Encoding::Exp => {
@@ -152,15 +152,3 @@ impl Inst {
 
 /// The value of `dst_unused` that keeps the rest of the register.
 const UNUSED_PRESERVE: u32 = 2;
-
-/// The registers of an operand, in order.
-pub(in crate::amdgpu) fn registers_of(value: Value) -> Vec<Reg> {
-    match value {
-        Value::Registers { bank, first, count } => {
-            (0..count).map(|at| bank.reg(first.saturating_add(at))).collect()
-        }
-        Value::Half { index, .. } => vec![Reg::V(index)],
-        Value::Named(_, regs) => regs.to_vec(),
-        _ => Vec::new(),
-    }
-}

@@ -15,9 +15,8 @@
 use rustc_hash::FxHashMap;
 
 use super::code::{Code, ends, length};
-use super::pieces::next;
 use super::semantics::ends_block;
-use crate::amdgpu::inst::{Inst, Operand, Reg, Value, registers_of};
+use crate::amdgpu::inst::{Inst, Operand, Reg, Value};
 use crate::amdgpu::object::{CodeObject, Initial};
 
 /// `R_AMDGPU_ABS64` and `R_AMDGPU_RELATIVE64`.
@@ -196,7 +195,7 @@ fn walk(
 fn entry(object: &CodeObject<'_>, code: &Code<'_>) -> State {
     let mut state = State::default();
     let mut hold = |first: Option<Reg>, half: fn(bool) -> Half| {
-        let second = first.and_then(next);
+        let second = first.and_then(Reg::next);
         state.extend(first.map(|reg| (reg, half(false))));
         state.extend(second.map(|reg| (reg, half(true))));
     };
@@ -224,7 +223,7 @@ const LINK: Reg = Reg::S(30);
 
 /// Registers of the only source of an instruction.
 fn source_regs(inst: &Inst) -> Option<Vec<Reg>> {
-    inst.operands().last().map(|operand| registers_of(operand.value))
+    inst.operands().last().map(|operand| operand.value.registers())
 }
 
 /// Halves that an instruction writes, and its carry.
@@ -278,7 +277,7 @@ impl Known<'_, '_> {
     /// The offset in the kernel's arguments that an instruction loads from.
     fn argument(&self, inst: &Inst) -> Option<i64> {
         let is_load = inst.name().starts_with("s_load_") && inst.access().is_some();
-        let base = is_load.then(|| inst.operands().get(1).map(|base| registers_of(base.value)))??;
+        let base = is_load.then(|| inst.operands().get(1).map(|base| base.value.registers()))??;
         let [low, high] = base[..] else { return None };
         let (Half::Arguments(a, false), Half::Arguments(b, true)) =
             (*self.halves.get(&low)?, *self.halves.get(&high)?)
@@ -293,7 +292,7 @@ impl Known<'_, '_> {
         match operand.value {
             Value::Integer(n) => Some(Half::Constant(n.cast_unsigned())),
             Value::Literal(n) => Some(Half::Constant(n)),
-            value => self.halves.get(registers_of(value).first()?).copied(),
+            value => self.halves.get(value.registers().first()?).copied(),
         }
     }
 
@@ -348,7 +347,7 @@ impl Known<'_, '_> {
 
     fn results(&self, address: u64, inst: &Inst) -> Option<Results> {
         let operands = inst.operands();
-        let to = registers_of(operands.first()?.value);
+        let to = operands.first()?.value.registers();
         let (low, high) = (*to.first()?, to.get(1).copied());
         let pair = |value: u64| {
             let [a, b, c, d, e, f, g, h] = value.to_le_bytes();
@@ -368,7 +367,7 @@ impl Known<'_, '_> {
                 Some((vec![(low, sum)], None))
             }
             "s_add_nc_u64" => {
-                let from = registers_of(operands.get(1)?.value);
+                let from = operands.get(1)?.value.registers();
                 let (Destination::Address(base), Value::Literal(plus)) =
                     (self.pair(&from)?, operands.get(2)?.value)
                 else {
@@ -387,15 +386,15 @@ impl Known<'_, '_> {
             },
             "s_mov_b32" => Some((vec![(low, self.half(operands.get(1)?)?)], None)),
             "s_mov_b64" => {
-                let from = registers_of(operands.get(1)?.value);
+                let from = operands.get(1)?.value.registers();
                 let [a, b] = from[..] else { return None };
                 Some((vec![(low, *self.halves.get(&a)?), (high?, *self.halves.get(&b)?)], None))
             }
             "s_load_dwordx2" | "s_load_b64" => {
-                let from = registers_of(operands.get(1)?.value);
+                let from = operands.get(1)?.value.registers();
                 let Destination::Address(table) = self.pair(&from)? else { return None };
                 // The address is that of the table's entry: no offset is left in the instruction.
-                if inst.address()?.offset != 0 || next(low) != high {
+                if inst.address()?.offset != 0 || low.next() != high {
                     return None;
                 }
                 let found = *self.tables.by_address.get(&table)?;

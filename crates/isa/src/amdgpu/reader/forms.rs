@@ -95,23 +95,12 @@ impl Forms {
     pub(super) fn masks_in(&self, regs: &[Reg]) -> Vec<(Reg, bool)> {
         let mut out: Vec<(Reg, bool)> = Vec::new();
         for reg in regs {
-            let low = if self.lanes == 64 { low_of(*reg) } else { *reg };
+            let low = reg.first_of_mask(self.lanes);
             if self.masks.contains(&low) && !out.iter().any(|(mask, _)| *mask == low) {
-                let whole = super::pieces::mask_words(low, self.lanes).iter().all(|part| regs.contains(part));
+                let whole = low.mask_words(self.lanes).iter().all(|part| regs.contains(part));
                 out.push((low, whole));
             }
         }
         out
-    }
-}
-
-/// The first register of the mask of 64 lanes that a register is in.
-fn low_of(reg: Reg) -> Reg {
-    match reg {
-        Reg::S(n) => Reg::S(n & !1),
-        Reg::Ttmp(n) => Reg::Ttmp(n & !1),
-        Reg::VccHi => Reg::VccLo,
-        Reg::ExecHi => Reg::ExecLo,
-        other => other,
     }
 }

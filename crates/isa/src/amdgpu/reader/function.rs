@@ -9,7 +9,7 @@ use super::addresses::{Addresses, Destination, inside};
 use super::code::{Code, ends, length, small};
 use super::evaluated::{self, Operands};
 use super::forms::Forms;
-use super::pieces::{Piece, are_vectors, is_guarded, is_transparent, is_vote, mask_words, pieces};
+use super::pieces::{Piece, are_vectors, is_guarded, is_transparent, is_vote, pieces};
 use super::semantics;
 use super::skips::{is_on_exec, of_waves};
 use crate::amdgpu::inst::{Inst, Reg};
@@ -291,7 +291,7 @@ impl Reader<'_> {
                 }
                 Piece::Mask(low) if !written => operands.push((self.mask(low), role)),
                 Piece::Mask(low) => {
-                    let regs = mask_words(low, inst.lanes());
+                    let regs = low.mask_words(inst.lanes());
                     self.either(&regs, role, true, &mut operands, &mut further);
                 }
                 Piece::Either(regs) => self.either(&regs, role, masks_first, &mut operands, &mut further),
@@ -533,7 +533,7 @@ fn define_rest(function: &mut Function, at: usize) {
     }
 }
 
-/// Instructions of which it is not known which registers they use: the most that a function has.
+/// Instructions whose registers are unknown: how many a function may have.
 const MOST_UNKNOWN: usize = 64;
 
 /// Says of instructions whose registers are not known that they may change all. If there are too many, this

@@ -10,7 +10,7 @@
 
 use crate::amdgpu::inst::table::Class;
 use crate::amdgpu::inst::table::{Immediate, Kind, Role as SlotRole, Slot, Type};
-use crate::amdgpu::inst::{Encoding, Field, Inst, Operand, Reg, Value, registers_of};
+use crate::amdgpu::inst::{Encoding, Field, Inst, Operand, Reg, Value};
 use crate::view::{self, Role};
 
 /// What an operand is.
@@ -68,7 +68,7 @@ pub(super) fn is_vote(inst: &Inst) -> bool {
 /// The operands in the order of the text, then those that the text does not name.
 pub(super) fn pieces(inst: &Inst) -> Vec<(Piece, Role)> {
     let Some(mut rest) = inst.registers() else {
-        let constants = inst.operands().into_iter().filter(|o| registers_of(o.value).is_empty());
+        let constants = inst.operands().into_iter().filter(|o| o.value.registers().is_empty());
         return constants.map(|o| (Piece::Constant(constant(&o)), Role::Other)).collect();
     };
     let transparent = is_transparent(inst);
@@ -85,7 +85,7 @@ pub(super) fn pieces(inst: &Inst) -> Vec<(Piece, Role)> {
         if slot.field == Field::Addr && inst.encoding() == Some(Encoding::Scratch) && !inst.scratch_vector() {
             continue;
         }
-        let regs = registers_of(value);
+        let regs = value.registers();
         let role = match slot.role {
             // The text names VCC, which the operation writes; a second VCC is read.
             SlotRole::Source if slot.kind == Kind::Vcc && std::mem::take(&mut vcc_written) => Role::Def,
@@ -143,11 +143,11 @@ fn implicit(inst: &Inst, transparent: bool, regs: &[Reg], role: Role, out: &mut 
             Reg::ExecHi | Reg::VccHi if inst.lanes() == 64 => {}
             // A branch's condition is its guard.
             Reg::Scc | Reg::ExecLo | Reg::VccLo if branch => {}
-            Reg::ExecLo if transparent => masks.push(Piece::Either(mask_words(Reg::ExecLo, inst.lanes()))),
+            Reg::ExecLo if transparent => masks.push(Piece::Either(Reg::ExecLo.mask_words(inst.lanes()))),
             Reg::ExecLo => masks.push(Piece::Mask(Reg::ExecLo)),
             Reg::VccLo => masks.push(Piece::Mask(Reg::VccLo)),
             reg => {
-                if run.last().is_some_and(|last| next(*last) != Some(*reg)) {
+                if run.last().is_some_and(|last| last.next() != Some(*reg)) {
                     flush(&mut run);
                 }
                 run.push(*reg);
@@ -156,32 +156,6 @@ fn implicit(inst: &Inst, transparent: bool, regs: &[Reg], role: Role, out: &mut 
     }
     flush(&mut run);
     out.extend(masks.into_iter().map(|mask| (mask, role)));
-}
-
-/// The registers of a mask, by the first one.
-pub(super) fn mask_words(low: Reg, lanes: u8) -> Vec<Reg> {
-    let mut all = vec![low];
-    if lanes == 64 {
-        all.extend(next(low));
-    }
-    all
-}
-
-/// The register after one of the same bank.
-pub(super) fn next(reg: Reg) -> Option<Reg> {
-    Some(match reg {
-        Reg::S(n) => Reg::S(n.checked_add(1)?),
-        Reg::Ttmp(n) => Reg::Ttmp(n.checked_add(1)?),
-        Reg::V(n) => Reg::V(n.checked_add(1)?),
-        Reg::A(n) => Reg::A(n.checked_add(1)?),
-        Reg::VccLo => Reg::VccHi,
-        Reg::ExecLo => Reg::ExecHi,
-        Reg::FlatScratchLo => Reg::FlatScratchHi,
-        Reg::XnackMaskLo => Reg::XnackMaskHi,
-        Reg::VccHi | Reg::ExecHi | Reg::M0 | Reg::Scc | Reg::Mode | Reg::FlatScratchHi | Reg::XnackMaskHi => {
-            return None;
-        }
-    })
 }
 
 /// Whether an atomic operation of buffers returns into the register of its data.

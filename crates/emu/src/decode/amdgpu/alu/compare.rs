@@ -10,7 +10,6 @@ use prlx_lanes::{Args, LaneFn, Simd, entry};
 
 use super::super::decoder::Decoder;
 use super::super::float_mode::Precision;
-use super::operand::registers;
 use crate::code::{NO_GUARD, Op};
 use crate::decode::binder::PlaneKind;
 use crate::error::{EmuError, unsupported};
@@ -158,7 +157,7 @@ pub(super) fn steps(
     let guard = d.b.guard;
     let on = if guard == NO_GUARD { exec } else { guard };
     let joins = constant.is_none() && relation != "class";
-    let mut lows: Vec<Reg> = results.iter().filter_map(|o| registers(o.value).first().copied()).collect();
+    let mut lows: Vec<Reg> = results.iter().filter_map(|o| o.value.registers().first().copied()).collect();
     if kind == "v_cmpx" {
         lows.push(Reg::ExecLo);
     }

@@ -7,7 +7,6 @@ use prlx_isa::amdgpu::inst::{Encoding, Field, Inst, Operand};
 use prlx_lanes::Args;
 
 use super::super::decoder::Decoder;
-use super::operand::registers;
 use crate::code::{Op, Wave, WaveFn};
 use crate::error::{EmuError, unsupported};
 
@@ -208,7 +207,7 @@ pub(super) fn steps(
         // Selections of halves are options here.
         *to = *d.words(o)?.first().ok_or_else(|| unsupported("its source is no register"))?;
     }
-    let regs: Vec<_> = results.iter().flat_map(|o| registers(o.value)).collect();
+    let regs: Vec<_> = results.iter().flat_map(|o| o.value.registers()).collect();
     for (to, reg) in args.dst.iter_mut().zip(&regs) {
         *to = d.word(*reg);
     }

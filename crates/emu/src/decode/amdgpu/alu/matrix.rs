@@ -36,7 +36,6 @@ use prlx_lanes::fp8::{Bf8, Bf8Fnuz, Float8, Fp8, Fp8Fnuz};
 use prlx_lanes::half::{Bf16, Half};
 
 use super::super::decoder::Decoder;
-use super::operand::registers;
 use crate::code::{NO_GUARD, Op, Wave};
 use crate::decode::binder::PlaneKind;
 use crate::error::{EmuError, unsupported};
@@ -260,7 +259,7 @@ pub(super) fn steps(d: &mut Decoder<'_, '_>, name: &str, operands: &[Operand]) -
         Family::Gfx11 => Layout::Rdna3,
         _ => Layout::Rdna4,
     };
-    let (to, ra, rb) = (registers(result.value), registers(a.value), registers(b.value));
+    let (to, ra, rb) = (result.value.registers(), a.value.registers(), b.value.registers());
     let lanes = d.lanes as usize;
     let part = Part {
         rows,
@@ -273,7 +272,7 @@ pub(super) fn steps(d: &mut Decoder<'_, '_>, name: &str, operands: &[Operand]) -
     if ra.len() != rb.len() || part.blocks * rows * rows != to.len() * lanes {
         return Err(unsupported("its matrices have sizes that are not implemented"));
     }
-    let initial = registers(c.value);
+    let initial = c.value.registers();
     let constant = d.words(c)?.first().copied();
     let mut sums = Vec::new();
     for n in 0..to.len() {

@@ -34,7 +34,7 @@ use prlx_lanes::amd::{Width, convert, float};
 use prlx_lanes::round::Round;
 
 use self::choice::{Choice, plain};
-use self::operand::{Source, Target32, registers};
+use self::operand::{Source, Target32};
 use super::decoder::Decoder;
 use crate::code::{NO_GUARD, Op};
 use crate::error::{EmuError, unsupported};
@@ -221,7 +221,7 @@ fn emit(d: &mut Decoder<'_, '_>, ready: &Ready, results: &[Operand], main: bool)
     d.finish(&targets);
     let scalar: Vec<Reg> = results
         .iter()
-        .flat_map(|o| registers(o.value))
+        .flat_map(|o| o.value.registers())
         .filter(|r| !matches!(r, Reg::V(_) | Reg::A(_)))
         .collect();
     if ready.choice.results.iter().all(|w| *w != Width::Mask) {
@@ -242,13 +242,13 @@ fn pair(d: &mut Decoder<'_, '_>, names: &str, operands: &[Operand]) -> Result<()
     let two = prepare(d, &single(second), &yr, &ys)?;
     let reads = ys.iter().chain(yr.iter().filter(|o| o.slot.role == Role::Both));
     let overlaps =
-        reads.flat_map(|o| registers(o.value)).any(|r| xr.iter().any(|o| registers(o.value).contains(&r)));
+        reads.flat_map(|o| o.value.registers()).any(|r| xr.iter().any(|o| o.value.registers().contains(&r)));
     if overlaps {
         // The second first: the first does not read its result, or the same holds the other way round.
         let reads = xs.iter().chain(xr.iter().filter(|o| o.slot.role == Role::Both));
         let circle = reads
-            .flat_map(|o| registers(o.value))
-            .any(|r| yr.iter().any(|o| registers(o.value).contains(&r)));
+            .flat_map(|o| o.value.registers())
+            .any(|r| yr.iter().any(|o| o.value.registers().contains(&r)));
         if circle {
             return circular(d, &one, &two, &xr, &yr);
         }

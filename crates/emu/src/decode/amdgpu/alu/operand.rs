@@ -1,7 +1,6 @@
 //! Operands of register operations: constants and registers as planes, selections of parts, and results.
 
 use prlx_isa::amdgpu::Family;
-use prlx_isa::amdgpu::inst::Bank;
 use prlx_isa::amdgpu::inst::table::{Kind, Type};
 use prlx_isa::amdgpu::inst::{Encoding, Field, Operand, Reg, Value};
 use prlx_lanes::amd::Width;
@@ -10,7 +9,7 @@ use prlx_lanes::amd::part::{
 };
 use prlx_lanes::{Args, LaneFn, entry};
 
-use super::super::decoder::{Decoder, next};
+use super::super::decoder::Decoder;
 use crate::code::{Wave, window};
 use crate::decode::binder::PlaneKind;
 use crate::error::{EmuError, unsupported};
@@ -63,24 +62,6 @@ pub fn is_vop3(encoding: Option<Encoding>) -> bool {
 /// Whether it is an SDWA form.
 pub fn is_sdwa(encoding: Option<Encoding>) -> bool {
     matches!(encoding, Some(Encoding::Vop1Sdwa | Encoding::Vop2Sdwa | Encoding::VopcSdwa))
-}
-
-/// The registers of a value, in order.
-pub fn registers(value: Value) -> Vec<Reg> {
-    match value {
-        Value::Registers { bank, first, count } => (first..=u8::MAX)
-            .take(usize::from(count))
-            .map(|n| match bank {
-                Bank::Scalar => Reg::S(n),
-                Bank::Trap => Reg::Ttmp(n),
-                Bank::Vector => Reg::V(n),
-                Bank::Accumulation => Reg::A(n),
-            })
-            .collect(),
-        Value::Half { index, .. } => vec![Reg::V(index)],
-        Value::Named(_, regs) => regs.to_vec(),
-        _ => Vec::new(),
-    }
 }
 
 /// The type of a source.
@@ -203,7 +184,7 @@ impl Decoder<'_, '_> {
                 _ => {}
             }
         }
-        let regs = registers(o.value);
+        let regs = o.value.registers();
         Ok(regs.into_iter().map(|r| self.word(r)).collect())
     }
     /// The words of an address.
@@ -235,7 +216,7 @@ impl Decoder<'_, '_> {
     /// The plane of a source of a width, with its selections of parts applied.
     pub(super) fn source(&mut self, o: &Operand, width: Width) -> Result<Source, EmuError> {
         if width == Width::Mask {
-            return match registers(o.value).first() {
+            return match o.value.registers().first() {
                 Some(low) => Ok(Source { plane: self.mask_source(*low)?, abs: false, neg: false }),
                 None if matches!(o.value, Value::Named("null", _)) => {
                     Ok(Source { plane: self.b.const_pred(false), abs: false, neg: false })
@@ -334,7 +315,7 @@ impl Decoder<'_, '_> {
     }
     /// Where a result of a width goes.
     pub(super) fn target(&mut self, o: &Operand, width: Width) -> Result<Target32, EmuError> {
-        let regs = registers(o.value);
+        let regs = o.value.registers();
         if matches!(o.value, Value::Named(name, _) if name.starts_with("src_")) {
             return Err(unsupported("its result is no register"));
         }
@@ -351,7 +332,7 @@ impl Decoder<'_, '_> {
         Ok(match width {
             Width::Mask => Target32 { plane: self.b.temp(PlaneKind::Pred), after: After::Mask(first) },
             Width::Double => {
-                let second = regs.get(1).copied().or_else(|| next(first));
+                let second = regs.get(1).copied().or_else(|| first.next());
                 let second = second.ok_or_else(|| unsupported("its result has another width"))?;
                 Target32 { plane: self.b.temp(PlaneKind::W64), after: After::Split(first, second) }
             }

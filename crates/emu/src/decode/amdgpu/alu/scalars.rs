@@ -15,7 +15,6 @@ use prlx_lanes::{Args, Simd, bits, int as ints};
 use super::super::decoder::Decoder;
 use super::super::float_mode::Precision;
 use super::choice::{Choice, floating, plain};
-use super::operand::registers;
 use super::{conversions, floats};
 use crate::code::Op;
 use crate::decode::binder::PlaneKind;
@@ -73,7 +72,7 @@ pub(super) fn steps(
     }
     d.b.emit_main(Op::Alu(choice.run, args));
     d.finish(&targets);
-    let regs: Vec<Reg> = results.iter().flat_map(|o| registers(o.value)).collect();
+    let regs: Vec<Reg> = results.iter().flat_map(|o| o.value.registers()).collect();
     d.wrote(&regs);
     Ok(())
 }
@@ -238,7 +237,7 @@ fn exec(
     let ([result], [source]) = (results, sources) else {
         return Err(unsupported("it needs one result and one source"));
     };
-    let wide = registers(result.value).len() == 2;
+    let wide = result.value.registers().len() == 2;
     let l = d.simd;
     let (choice, swapped) = match (operation, wide) {
         ("and", true) => (plain::<And64>(l), false),
@@ -282,7 +281,7 @@ fn exec(
         }
         _ => {}
     };
-    let regs = registers(result.value);
+    let regs = result.value.registers();
     write(d, kept, &regs);
     let exec = [Reg::ExecLo, Reg::ExecHi];
     let exec = if wide { &exec[..] } else { &exec[..1] };
@@ -312,7 +311,7 @@ fn get_mode(d: &mut Decoder<'_, '_>, results: &[Operand]) -> Result<(), EmuError
     let from = d.b.const32(value);
     let args = Args { dst: [target.plane, 0, 0, 0], src: [from, 0, 0, 0], imm: 0 };
     d.b.emit_main(Op::Alu(plain::<Mov<u32>>(d.simd).run, args));
-    d.wrote(&registers(result.value));
+    d.wrote(&result.value.registers());
     Ok(())
 }
 
