@@ -7,10 +7,11 @@
 //! into the low half.
 
 use super::float::{ABS, Binary16, Format, IEEE, Mode, NEG, Operation, SECOND_NAN, finish, modify, seal};
-use super::signature::{Signature, Width};
+use super::signature::{Signature, Value, Width};
 use crate::op::{Args, LaneOp};
 use crate::planes::{LANES, Planes, V32, V64};
 use crate::round::Round;
+use crate::value::LaneValue;
 
 /// First of the bits that select the high half of a source for the low half of the result (`op_sel`).
 pub const LOW: u32 = 20;
@@ -36,53 +37,43 @@ fn selects(imm: u64, high: bool, i: usize) -> bool {
     imm >> (if high { HIGH } else { LOW } + i as u32) & 1 == 1
 }
 
-/// Pairs of binary16.
-pub struct Pair16<O>(std::marker::PhantomData<O>);
-impl<O: Operation<Binary16>> LaneOp for Pair16<O> {
-    #[inline(always)]
-    fn run(p: &mut Planes, args: &Args, mask: u32) {
-        let mut out = V32([0; LANES]);
-        for high in [false, true] {
-            let imm = for_half(args.imm, high);
-            let mut v = [[Binary16::ZERO; LANES]; 3];
-            for (i, lanes) in v.iter_mut().enumerate().take(O::SOURCES) {
-                let by = if selects(args.imm, high, i) { 16 } else { 0 };
-                *lanes = p.get32(args.src[i]).0.map(|v| Binary16::from_bits((v >> by) as u16));
-                modify(lanes, imm, i as u32);
+/// A format of which a register, or two, hold a pair.
+pub trait Paired: Format {
+    /// Both values: the first one in the low half.
+    type Pair: Value;
+    /// The value in one half.
+    fn half(pair: Self::Pair, high: bool) -> Self;
+    /// The pair of two values.
+    fn pair(low: Self, high: Self) -> Self::Pair;
+}
+macro_rules! paired {
+    ($($t:ty: $bits:ty, $pair:ty;)*) => { $(
+        impl Paired for $t {
+            type Pair = $pair;
+            #[inline(always)]
+            fn half(pair: $pair, high: bool) -> Self {
+                Self::from_bits((pair >> if high { <$bits>::BITS } else { 0 }) as $bits)
             }
-            let mut r = v[0];
-            for l in 0..LANES {
-                r[l] = O::of(v[0][l], v[1][l], v[2][l], mode(imm));
-            }
-            finish(&mut r, imm);
-            for l in 0..LANES {
-                out.0[l] |= u32::from(r[l].to_bits()) << if high { 16 } else { 0 };
+            #[inline(always)]
+            fn pair(low: Self, high: Self) -> $pair {
+                <$pair>::from(low.to_bits()) | <$pair>::from(high.to_bits()) << <$bits>::BITS
             }
         }
-        p.put32(args.dst[0], mask, out);
-    }
+    )* };
 }
-impl<O: Operation<Binary16>> Signature for Pair16<O> {
-    const RESULTS: &'static [Width] = &[Width::Word];
-    const SOURCES: &'static [Width] = match O::SOURCES {
-        1 => &[Width::Word],
-        2 => &[Width::Word; 2],
-        _ => &[Width::Word; 3],
-    };
-}
+paired! { Binary16: u16, u32; f32: u32, u64; }
 
-/// Pairs of binary32.
-pub struct Pair32<O>(std::marker::PhantomData<O>);
-impl<O: Operation<f32>> LaneOp for Pair32<O> {
+/// An operation on both values of pairs.
+pub struct OnPairs<T, O>(std::marker::PhantomData<(T, O)>);
+impl<T: Paired, O: Operation<T>> LaneOp for OnPairs<T, O> {
     #[inline(always)]
     fn run(p: &mut Planes, args: &Args, mask: u32) {
-        let mut out = V64([0; LANES]);
-        for high in [false, true] {
+        let [low, high] = [false, true].map(|high| {
             let imm = for_half(args.imm, high);
-            let mut v = [[0f32; LANES]; 3];
+            let mut v = [[T::ZERO; LANES]; 3];
             for (i, lanes) in v.iter_mut().enumerate().take(O::SOURCES) {
-                let by = if selects(args.imm, high, i) { 32 } else { 0 };
-                *lanes = p.get64(args.src[i]).0.map(|v| f32::from_bits((v >> by) as u32));
+                let from = selects(args.imm, high, i);
+                *lanes = T::Pair::load(p, args.src[i]).map(|v| T::half(v, from));
                 modify(lanes, imm, i as u32);
             }
             let mut r = v[0];
@@ -90,19 +81,21 @@ impl<O: Operation<f32>> LaneOp for Pair32<O> {
                 r[l] = O::of(v[0][l], v[1][l], v[2][l], mode(imm));
             }
             finish(&mut r, imm);
-            for l in 0..LANES {
-                out.0[l] |= u64::from(r[l].to_bits()) << if high { 32 } else { 0 };
-            }
+            r
+        });
+        let mut out = [T::Pair::default(); LANES];
+        for l in 0..LANES {
+            out[l] = T::pair(low[l], high[l]);
         }
-        p.put64(args.dst[0], mask, out);
+        T::Pair::store(p, args.dst[0], mask, &out);
     }
 }
-impl<O: Operation<f32>> Signature for Pair32<O> {
-    const RESULTS: &'static [Width] = &[Width::Double];
+impl<T: Paired, O: Operation<T>> Signature for OnPairs<T, O> {
+    const RESULTS: &'static [Width] = &[T::Pair::WIDTH];
     const SOURCES: &'static [Width] = match O::SOURCES {
-        1 => &[Width::Double],
-        2 => &[Width::Double; 2],
-        _ => &[Width::Double; 3],
+        1 => &[T::Pair::WIDTH],
+        2 => &[T::Pair::WIDTH; 2],
+        _ => &[T::Pair::WIDTH; 3],
     };
 }
 

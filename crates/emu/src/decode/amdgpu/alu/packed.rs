@@ -103,7 +103,7 @@ fn integers(name: &str, l: Simd) -> Option<Choice> {
 fn floats(name: &str, l: Simd) -> Option<Choice> {
     macro_rules! half {
         ($op:ty) => {
-            floating::<Pair16<$op>>(l, Other, Other)
+            floating::<OnPairs<Binary16, $op>>(l, Other, Other)
         };
     }
     Some(match name {
@@ -118,9 +118,9 @@ fn floats(name: &str, l: Simd) -> Option<Choice> {
         "v_pk_maximum_f16" => half!(Maximum),
         "v_pk_minimum3_f16" => half!(Minimum3),
         "v_pk_maximum3_f16" => half!(Maximum3),
-        "v_pk_add_f32" => floating::<Pair32<float::Add>>(l, Single, Single),
-        "v_pk_mul_f32" => floating::<Pair32<float::Mul>>(l, Single, Single),
-        "v_pk_fma_f32" => floating::<Pair32<float::Fma>>(l, Single, Single),
+        "v_pk_add_f32" => floating::<OnPairs<f32, float::Add>>(l, Single, Single),
+        "v_pk_mul_f32" => floating::<OnPairs<f32, float::Mul>>(l, Single, Single),
+        "v_pk_fma_f32" => floating::<OnPairs<f32, float::Fma>>(l, Single, Single),
         "v_fma_mix_f32" => floating::<Mix>(l, Single, Single),
         "v_fma_mixlo_f16" => floating::<MixHalf<false>>(l, Single, Other),
         "v_fma_mixhi_f16" => floating::<MixHalf<true>>(l, Single, Other),
