@@ -7,6 +7,7 @@
 //! # Invariants
 //! Code that the plan does not touch stays byte-identical.
 
+mod amdgpu;
 mod edit;
 mod error;
 mod ptx;
@@ -18,6 +19,7 @@ pub use error::{Error, ErrorKind};
 pub use ptx::ptx;
 pub use verify::verify;
 
+use prlx_isa::amdgpu::object::CodeObject;
 use prlx_isa::view::Module;
 use prlx_plan::{Plan, RecordingRequest};
 use prlx_trace::WarpSize;
@@ -27,10 +29,12 @@ use prlx_trace::WarpSize;
 pub struct Rewrite {
     /// The plan: what was inserted where, and the static part of the trace.
     pub plan: Plan,
-    /// Text of the rewritten module.
+    /// Text of the rewritten module; of AMD code, the disassembly of the original.
     pub text: String,
     /// View of the original module.
     pub module: Module,
+    /// AMD code: the object with an instrumented kernel `k.prlx` for each kernel `k`.
+    pub object: Option<Vec<u8>>,
 }
 
 /// Reads `source`, resolves `program` against it, lowers the plan and verifies the result.
@@ -71,5 +75,31 @@ pub fn rewrite_for(
     if let Some(text) = prlx_isa::ptx::with_optional_lines(&text) {
         verify(source, &text, &module, &plan)?;
     }
-    Ok(Rewrite { plan, text, module })
+    Ok(Rewrite { plan, text, module, object: None })
+}
+
+/// [`rewrite`] of a code object of AMD's. A kernel that cannot be instrumented is skipped in the plan, with the
+/// reason.
+///
+/// # Errors
+/// If the object cannot be read, or the level cannot be inserted into AMD code.
+pub fn rewrite_object(
+    bytes: &[u8],
+    name: &str,
+    program: &RecordingRequest,
+    sources: &dyn Fn(&str) -> Option<String>,
+) -> Result<Rewrite, Error> {
+    let wrong = |e: prlx_isa::image::Error| Error::new(ErrorKind::Unsupported, tokens::span(0, 0), e.what);
+    let object = CodeObject::read(bytes).map_err(wrong)?;
+    let module = prlx_isa::amdgpu::read(&object).map_err(wrong)?;
+    let mut plan = Plan::resolve(program, &module, name, sources);
+    let (object, refused) = amdgpu::lower(&object, &module, &plan)?;
+    for (kernel, why) in refused {
+        let functions = plan.functions.iter_mut().zip(&module.functions);
+        for (of_plan, _) in functions.filter(|(_, function)| function.name == kernel) {
+            of_plan.skipped.get_or_insert_with(|| why.clone());
+            of_plan.insertions.clear();
+        }
+    }
+    Ok(Rewrite { plan, text: module.text.to_string(), module, object: Some(object) })
 }

@@ -252,6 +252,30 @@ pub fn planned(bytes: &[u8], path: &Path, image: Option<usize>) -> Result<Vec<Mo
     wanted.into_iter().map(module).collect()
 }
 
+/// The only code object of a file, or image number `image` of it; `None` if it is no file of AMD's.
+///
+/// # Errors
+/// If the file is damaged, there is no such image, or there are several and none is named.
+pub fn object(bytes: &[u8], path: &Path, image: Option<usize>) -> Result<Option<Vec<u8>>> {
+    let cuda = prlx_isa::image::is_binary(bytes);
+    if !object::is_binary(bytes) && (cuda || !bytes.starts_with(b"\x7fELF")) {
+        return Ok(None);
+    }
+    let file = path.display().to_string();
+    let images = object::read(bytes).with_context(|| file.clone())?;
+    let count = images.len();
+    let one = match (image, images.as_slice()) {
+        (Some(n), all) => all.get(n),
+        (None, [one]) => Some(one),
+        (None, _) => anyhow::bail!("{file} has {count} AMD code objects: name one with --image"),
+    };
+    let Some(one) = one else {
+        anyhow::bail!("{file}: there is no image {}: the file has {count} AMD code objects", image.unwrap_or(0));
+    };
+    let bytes = one.bytes().map_err(|e| anyhow::anyhow!("{file}: {}", within(&e)))?;
+    Ok(Some(bytes.to_vec()))
+}
+
 fn image_of(number: usize, image: &Image<'_>, chosen: bool, wanted: &dyn Fn(&str) -> bool) -> AmdImage {
     let read = match &image.target {
         Err(why) => Err(why.clone()),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use prlx_driver::cuda::{self, Cuda};
-use prlx_driver::{Driver, Job};
+use prlx_driver::{Driver, Job, ModuleCode};
 use prlx_emu::{Calibration, Checks, Emulator};
 use prlx_instrument::Rewrite;
 use prlx_trace::check::Findings;
@@ -116,8 +116,12 @@ impl Device {
     }
 
     /// What [`prlx_driver::record`] takes: the rewritten module, if the user or the device needs it.
-    pub fn code_to_run<'a>(&mut self, rewrite: &'a Rewrite, rewritten: bool) -> Option<&'a str> {
-        (rewritten || !self.observes()).then_some(&rewrite.text)
+    pub fn code_to_run<'a>(&mut self, rewrite: &'a Rewrite, rewritten: bool) -> Option<ModuleCode<'a>> {
+        let code = match &rewrite.object {
+            Some(object) => ModuleCode::AmdGpu(object),
+            None => ModuleCode::Ptx(&rewrite.text),
+        };
+        (rewritten || !self.observes()).then_some(code)
     }
 
     /// Takes what the checks of the last launch found, with source lines. Empty on a device without checks.

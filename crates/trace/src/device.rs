@@ -90,6 +90,9 @@ pub const COUNT_MORE: u32 = 1 << 30;
 /// Bits by which the high half of a value is rotated before it is combined with the low half in a hash. The
 /// top bits of both halves then do not cancel.
 pub const TURN: u32 = 11;
+/// What the name of an instrumented kernel has behind the kernel's own, where both are in one module.
+pub const INSTRUMENTED: &str = ".prlx";
+
 /// Version of the hash of values. It changes whenever equal values get other hashes.
 pub const HASHING: u8 = 4;
 
@@ -265,6 +268,22 @@ records! {
         ends: u64,
         /// The context's `cta_warps`. 0: kernels read this and `ends` from the context.
         cta_warps: u64,
+    }
+    /// The size of the launch, which follows the hidden parameter of AMD kernels: they cannot ask for it
+    /// unless the compiler foresaw that.
+    LaunchSize {
+        /// Threads of a CTA in x, y and z.
+        block_x: u32,
+        /// See `block_x`.
+        block_y: u32,
+        /// See `block_x`.
+        block_z: u32,
+        /// CTAs of the grid in x and y.
+        grid_x: u32,
+        /// See `grid_x`.
+        grid_y: u32,
+        /// Padding, always 0.
+        spare: u32,
     }
     /// The head of a stream.
     Head {

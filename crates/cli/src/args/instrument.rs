@@ -9,10 +9,10 @@ use super::recorder::RecorderArgs;
 /// `prlx instrument`.
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Examples:\n  prlx instrument kernel.ptx -o recorded.ptx\n  prlx instrument app --image 2 --level events -o recorded.ptx"
+    after_help = "Examples:\n  prlx instrument kernel.ptx -o recorded.ptx\n  prlx instrument app --image 2 --level events -o recorded.ptx\n  prlx instrument kernel.co -o recorded.co"
 )]
 pub struct InstrumentArgs {
-    /// PTX file, or a cubin, fatbin or program that holds PTX
+    /// PTX file, a cubin, fatbin or program that holds PTX, or a code object of AMD's
     pub input: PathBuf,
     /// The image to use in a file with several, as `prlx inspect` numbers them
     #[arg(long, value_name = "N")]

@@ -1,10 +1,10 @@
-//! `prlx instrument`: inserts the recorder's code into PTX.
+//! `prlx instrument`: inserts the recorder's code into PTX, or into a code object of AMD's.
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use prlx::code;
 use prlx::record::{check_code_filters, recorder_program};
 
@@ -15,15 +15,24 @@ use crate::ui::Ui;
 pub fn run(args: &InstrumentArgs, ui: &Ui) -> Result<ExitCode> {
     args.recorder.filter_note().iter().for_each(|note| ui.warn(note));
     let name = args.input.display().to_string();
-    let text = code::ptx(&args.input, args.image)?;
-    let rewrite =
-        prlx_instrument::rewrite(&text, &name, &recorder_program(&args.recorder.options(), 1), &|_| None)
-            .with_context(|| format!("cannot instrument {name}"))?;
+    let program = recorder_program(&args.recorder.options(), 1);
+    let rewrite = match amd_object(args)? {
+        Some(object) => prlx_instrument::rewrite_object(&object, &name, &program, &|_| None),
+        None => {
+            let text = code::ptx(&args.input, args.image)?;
+            prlx_instrument::rewrite(&text, &name, &program, &|_| None)
+        }
+    };
+    let rewrite = rewrite.with_context(|| format!("cannot instrument {name}"))?;
     check_code_filters(&args.recorder.options(), &rewrite.plan, None)?;
+    let bytes = rewrite.object.as_deref().unwrap_or(rewrite.text.as_bytes());
     if args.output == Path::new("-") {
-        std::io::stdout().lock().write_all(rewrite.text.as_bytes())?;
+        if rewrite.object.is_some() && std::io::stdout().is_terminal() {
+            bail!("a code object is no text: name a file with -o");
+        }
+        std::io::stdout().lock().write_all(bytes)?;
     } else {
-        prlx_driver::files::write(&args.output, rewrite.text.as_bytes())
+        prlx_driver::files::write(&args.output, bytes)
             .with_context(|| format!("cannot write {}", args.output.display()))?;
     }
     for (plan, function) in rewrite.plan.functions.iter().zip(&rewrite.plan.module.functions) {
@@ -33,4 +42,10 @@ pub fn run(args: &InstrumentArgs, ui: &Ui) -> Result<ExitCode> {
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The code object to rewrite, if the input is one.
+fn amd_object(args: &InstrumentArgs) -> Result<Option<Vec<u8>>> {
+    let Ok(bytes) = std::fs::read(&args.input) else { return Ok(None) };
+    prlx::amd::object(&bytes, &args.input, args.image)
 }

@@ -9,7 +9,7 @@
 use std::error::Error;
 
 use prlx_analyze::lane_visits;
-use prlx_driver::{Driver, Job, RecordOptions, prepare};
+use prlx_driver::{Driver, Job, ModuleCode, RecordOptions, prepare};
 use prlx_emu::{Emulator, Options};
 use prlx_plan::{Plan, RecordingRequest};
 use prlx_trace::kernel::{Module, Source};
@@ -90,21 +90,21 @@ pub fn record(job: &Job, text: &str, plan: &Plan) -> Result<Run, Box<dyn Error>>
 
 /// The same with a pool of so many bytes, which may be too few.
 pub fn record_in(job: &Job, text: &str, plan: &Plan, pool: u64) -> Result<Run, Box<dyn Error>> {
-    record_sized(WarpSize::W32, job, text, plan, pool)
+    record_sized(WarpSize::W32, job, ModuleCode::Ptx(text), plan, pool)
 }
 
 /// The same in warps of this size.
 pub fn record_sized(
     size: WarpSize,
     job: &Job,
-    text: &str,
+    code: ModuleCode<'_>,
     plan: &Plan,
     pool: u64,
 ) -> Result<Run, Box<dyn Error>> {
     let mut device = emulator(size);
     let done = prlx_driver::record(
         &mut device,
-        Some(text),
+        Some(code),
         plan,
         job,
         &RecordOptions { pool, ..RecordOptions::default() },

@@ -89,7 +89,7 @@ fn one(folder: &Path, text: &str, free: bool) -> Result<(), Failed> {
         let hooks = observe(&job, &rewrite.plan)?;
         let recorded = prlx_driver::record(
             &mut emulator(),
-            Some(&rewrite.text),
+            Some(ModuleCode::Ptx(&rewrite.text)),
             &rewrite.plan,
             &job,
             &RecordOptions::default(),

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use prlx_driver::assemble::Assembler;
-use prlx_driver::{Job, RecordOptions};
+use prlx_driver::{Job, ModuleCode, RecordOptions};
 use prlx_emu::{Emulator, Options};
 use prlx_instrument::Rewrite;
 use prlx_isa::image::{Target, cubin};
@@ -63,7 +63,7 @@ fn tables(job: &Job, rewrite: Rewrite, hooks: bool) -> String {
     let mut device = Emulator::new(Options { threads: 1, ..Options::default() });
     let text = (!hooks).then_some(rewrite.text.as_str());
     let options = RecordOptions::default();
-    let recorded = prlx_driver::record(&mut device, text, &rewrite.plan, job, &options).unwrap();
+    let recorded = prlx_driver::record(&mut device, text.map(ModuleCode::Ptx), &rewrite.plan, job, &options).unwrap();
     assert_eq!(recorded.fault, None);
     let wrong: u64 = recorded.outputs.iter().filter_map(|o| o.expect.as_ref()).map(|e| e.wrong).sum();
     assert_eq!(wrong, 0);

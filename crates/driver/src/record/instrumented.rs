@@ -10,9 +10,10 @@
 //! # Limitations
 //! One launch of each kind is timed, so the measured dilation of short kernels on a GPU is noisy.
 
+use prlx_isa::amdgpu::object::CodeObject;
 use prlx_plan::Plan;
 use prlx_trace::device::{
-    Context, Head, HiddenParameter, MAGAZINE_STRIDE, MAGAZINES, Shape, final_bytes, tracks,
+    Context, Head, HiddenParameter, INSTRUMENTED, LaunchSize, MAGAZINE_STRIDE, MAGAZINES, Shape, final_bytes, tracks,
 };
 use prlx_trace::kernel::{FaultKind, Scalar};
 use prlx_trace::launch::{ArgInfo, Fault, Launch};
@@ -21,7 +22,7 @@ use prlx_trace::{FuncId, LaneMask, Level, ModuleId, TableContents, WarpId, WarpS
 
 use crate::decode::{DecodedStreams, KeptWarps, LaunchBuffers, Pool, decode_launches};
 use crate::digest;
-use crate::driver::{DevicePtr, Driver, LaunchStats, Observed};
+use crate::driver::{DevicePtr, Driver, LaunchStats, ModuleCode, Observed};
 use crate::error::{Error, ErrorKind};
 use crate::job::{ArgValue, Job};
 use crate::record::launches::{cta_warps, recording, records, tables, wanted};
@@ -40,16 +41,18 @@ use crate::run::{PreparedJob, outputs, prepare};
 /// [`Launch::fault`].
 pub fn record(
     driver: &mut dyn Driver,
-    rewritten: Option<&str>,
+    rewritten: Option<ModuleCode<'_>>,
     plan: &Plan,
     job: &Job,
     options: &RecordOptions,
 ) -> Result<Recorded, Error> {
     let kernel = kernel(plan, job, job.warp_size(driver.info().warp_size))?;
     let module = match rewritten {
-        Some(text) => driver
-            .load_rewritten(text, plan, &job.text)
-            .map_err(|e| Error { message: format!("instrumented: {}", e.message), ..e })?,
+        Some(code) => match code {
+            ModuleCode::Ptx(text) => driver.load_rewritten(text, plan, &job.text),
+            code => driver.load(code),
+        }
+        .map_err(|e| Error { message: format!("instrumented: {}", e.message), ..e })?,
         None => driver.load(job.code())?,
     };
     let prepared = prepare(driver, job);
@@ -180,8 +183,12 @@ impl LaunchRecorder<'_> {
         let context = self.context(launch, pool, held)?;
         let at = held.zeroed(self.driver, Context::SIZE as u64, 16)?;
         self.driver.write(DevicePtr(at), &context.to_bytes())?;
-        let params = with_hidden_parameter(&self.prepared.params, &context.hidden_parameter(at));
-        let ended = started(self.driver.launch(module, &self.job.kernel, &self.job.config, &params))?;
+        let hidden = context.hidden_parameter(at);
+        let (kernel, params) = match &self.job.object {
+            Some(object) => self.amd_launch(&object.bytes, &hidden)?,
+            None => (self.job.kernel.clone(), with_hidden_parameter(&self.prepared.params, &hidden)),
+        };
+        let ended = started(self.driver.launch(module, &kernel, &self.job.config, &params))?;
         let decoded = match self.read_streams(launch, &context, kept) {
             // A device may refuse to be read after a fault. Then the fault is all that is known.
             Err(_) if ended.is_err() => DecodedStreams::default(),
@@ -197,6 +204,31 @@ impl LaunchRecorder<'_> {
         };
         let left_out = launch.warps() - u64::from(context.warps);
         Ok(LaunchResult { decoded, tallies, tracks, left_out, ended, unfinished: None })
+    }
+
+    /// The name of the instrumented kernel of a code object, and its parameters.
+    fn amd_launch(&self, object: &[u8], hidden: &HiddenParameter) -> Result<(String, Vec<u8>), Error> {
+        let wrong = |e: prlx_isa::image::Error| Error::new(ErrorKind::Module, e.what);
+        let object = CodeObject::read(object).map_err(wrong)?;
+        let name = &self.job.kernel;
+        let kernel = object.kernels.iter().find(|kernel| kernel.name == *name);
+        let kernel = kernel.ok_or_else(|| {
+            Error::new(ErrorKind::Module, format!("the code object has no kernel `{name}`"))
+        })?;
+        let mut params = self.prepared.params.clone();
+        params.resize(object.argument_bytes(kernel) as usize, 0);
+        let mut params = with_hidden_parameter(&params, hidden);
+        let (grid, block) = (self.job.config.grid, self.job.config.block);
+        let size = LaunchSize {
+            block_x: block.x,
+            block_y: block.y,
+            block_z: block.z,
+            grid_x: grid.x,
+            grid_y: grid.y,
+            spare: 0,
+        };
+        params.extend_from_slice(&size.to_bytes());
+        Ok((format!("{name}{}", INSTRUMENTED), params))
     }
 
     /// Runs the original code while the device performs the plan's actions itself.

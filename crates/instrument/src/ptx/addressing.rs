@@ -3,8 +3,11 @@
 use prlx_trace::device::{Context, Head, HiddenParameter};
 
 use crate::ptx::lane_state::CONTEXT_AT;
-use crate::ptx::lowering::Lowering;
+use crate::ptx::lowering::{Lowering, Output};
 use crate::ptx::snippet::Snippet;
+
+/// The register of AMD code that has the number of the warp in the grid.
+pub(crate) const GRID_WARP: &str = "%gridwarp";
 
 /// `%~lead`: whether this lane is the lowest of `%~mask`.
 pub(super) const LEAD: &str = "
@@ -22,6 +25,14 @@ impl Lowering<'_> {
     /// `%~warp`: index of the warp in the grid, below 2^32. `%warpid` is a hardware slot and cannot be used
     /// for this.
     pub(super) fn warp_index(&self, s: &mut Snippet<'_>) {
+        match self.output {
+            Output::Ptx => self.compute_warp_index(s),
+            Output::AmdGpu => s.ptx(&format!("mov.u32 %~warp, {GRID_WARP};")),
+        }
+    }
+
+    /// [`Lowering::warp_index`], from the coordinates of the thread.
+    pub(super) fn compute_warp_index(&self, s: &mut Snippet<'_>) {
         let bits = self.lane_bits();
         s.ptx(&format!(
             "mov.u32 %~a, %tid.z;
@@ -50,7 +61,7 @@ impl Lowering<'_> {
 
     /// `%~context`: address of the context, or 0.
     pub(super) fn context(&self, s: &mut Snippet<'_>) {
-        match self.in_kernel() {
+        match self.in_kernel() || self.output == Output::AmdGpu {
             true => s.ptx("ld.param.u64 %~context, [~context];"),
             false => s.ptx(&format!("ld.local.u64 %~context, [%~state+{CONTEXT_AT}];")),
         }
@@ -62,6 +73,9 @@ impl Lowering<'_> {
     /// `%~context` is not 0. The kernel's parameter has both values in most launches; otherwise they are
     /// loaded from the context. Both paths meet at the label `told`.
     pub(super) fn record_base(&self, s: &mut Snippet<'_>, to: &str, field: &str, told: &str) {
+        if self.output == Output::AmdGpu {
+            return;
+        }
         if self.in_kernel() {
             s.ptx(&format!(
                 "ld.param.u64 {to}, [~context+{}];
@@ -85,6 +99,9 @@ impl Lowering<'_> {
     /// `%~warp`, after [`Lowering::record_base`] for `finals` in `%~link`. Goes to `$~{off}#` if this warp is
     /// not recorded.
     pub(super) fn warp_of_finals(&self, s: &mut Snippet<'_>, off: &str) {
+        if self.output == Output::AmdGpu {
+            return self.check_filter(s, off, "finals");
+        }
         s.ptx(&format!(
             "setp.eq.u32 %~q, %~d, 0;
              @%~q bra $~any#;

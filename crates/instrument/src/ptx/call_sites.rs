@@ -81,6 +81,19 @@ impl Calls {
         Ok(calls)
     }
 
+    /// No calls that pass anything on.
+    pub fn none(module: &Module) -> Calls {
+        let no = vec![false; module.functions.len()];
+        Calls {
+            recorded: no.clone(),
+            by_name: HashMap::new(),
+            from: no.clone(),
+            lists: Vec::new(),
+            registers: no.clone(),
+            variadic: no,
+        }
+    }
+
     /// Searches the text for names of recorded functions outside their definitions and calls.
     fn mentions(&mut self, source: &str, module: &Module) -> Result<(), Error> {
         let all = tokens(source, 0, source.len());

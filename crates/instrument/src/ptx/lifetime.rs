@@ -11,7 +11,7 @@ use prlx_trace::kernel::Level;
 
 use crate::ptx::addressing::unsigned;
 use crate::ptx::lane_state::{CONTEXT_AT, LOST};
-use crate::ptx::lowering::Lowering;
+use crate::ptx::lowering::{Lowering, Output};
 use crate::ptx::snippet::Snippet;
 
 impl Lowering<'_> {
@@ -19,6 +19,7 @@ impl Lowering<'_> {
     pub(super) fn begin(&self, s: &mut Snippet<'_>) {
         match self.in_kernel() {
             true => self.begin_kernel(s),
+            false if self.output == Output::AmdGpu => self.begin_counters(s),
             false => self.begin_device(s),
         }
     }
@@ -86,6 +87,15 @@ impl Lowering<'_> {
         ));
     }
 
+    /// Sets the counters that belong to one activation.
+    fn begin_counters(&self, s: &mut Snippet<'_>) {
+        for kept in self.state_registers().iter().filter(|kept| kept.offset.is_none()) {
+            if let Some(init) = kept.init {
+                s.ptx(&format!("mov.{} %~{}, {init};", unsigned(kept.size), kept.name));
+            }
+        }
+    }
+
     fn begin_device(&self, s: &mut Snippet<'_>) {
         match self.register_parameters() {
             true => s.ptx("mov.b64 %~state, ~state;"),
@@ -105,7 +115,9 @@ impl Lowering<'_> {
     /// ends.
     pub(super) fn end(&self, s: &mut Snippet<'_>, exit: bool, trap: bool) {
         if !self.in_kernel() && !exit {
-            self.hand_over(s, true);
+            if self.output == Output::Ptx {
+                self.hand_over(s, true);
+            }
             return;
         }
         match self.state.level {

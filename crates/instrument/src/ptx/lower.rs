@@ -12,7 +12,7 @@ use crate::edit::Edit;
 use crate::error::Error;
 use crate::ptx::call_sites::Calls;
 use crate::ptx::lane_state::StateLayout;
-use crate::ptx::lowering::{Lowering, visit_counters};
+use crate::ptx::lowering::{Lowering, Output, visit_counters};
 use crate::ptx::markers::registers::{LoopConstants, open_span_registers};
 use crate::ptx::preconditions::{fits, supported};
 use crate::ptx::snippet::Snippet;
@@ -58,6 +58,7 @@ pub fn ptx(source: &str, module: &Module, plan: &Plan) -> Result<Vec<Edit>, Erro
             constants: LoopConstants::new(module, plan, index),
             chain_ends: chain_ends(function, of_plan),
             arch,
+            output: Output::Ptx,
         };
         lowering.lower(&prefix, recorded[index], &number, &mut edits)?;
     }
@@ -212,7 +213,7 @@ impl Lowering<'_> {
     }
 
     /// Emits the code of one insertion.
-    fn action(&self, s: &mut Snippet<'_>, insertion: &Insertion) {
+    pub(super) fn action(&self, s: &mut Snippet<'_>, insertion: &Insertion) {
         let guard = insertion.guard;
         match &insertion.action {
             Action::Begin => self.begin(s),

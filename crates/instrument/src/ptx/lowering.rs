@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use prlx_isa::view::{Function, FunctionKind, Guard, Inst, Module, Operand};
 use prlx_plan::{Action, FunctionPlan, Plan};
-use prlx_trace::SiteId;
+use prlx_trace::{SiteId, WarpSize};
 use prlx_trace::kernel::Level;
 
 use crate::error::{Error, ErrorKind};
@@ -13,6 +13,16 @@ use crate::ptx::lane_state::{StateLayout, StateRegister};
 use crate::ptx::markers::registers::LoopConstants;
 use crate::ptx::snippet::{Snippet, guard_text};
 use crate::ptx::values::{OperandValue, scalars_of};
+
+/// What the routines become, which decides where the state of a lane is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Output {
+    /// PTX. Device functions get the state from their caller.
+    Ptx,
+    /// AMD's machine code, which [`crate::amdgpu`] compiles the text to. The state is in registers that no
+    /// function uses otherwise, and so is the number of the warp in the grid.
+    AmdGpu,
+}
 
 /// Lowers one function.
 pub(super) struct Lowering<'a> {
@@ -33,6 +43,7 @@ pub(super) struct Lowering<'a> {
     pub(super) chain_ends: HashSet<SiteId>,
     /// Number of the target architecture: 80 for sm_80.
     pub(super) arch: u32,
+    pub(super) output: Output,
 }
 
 impl Lowering<'_> {
@@ -61,6 +72,11 @@ impl Lowering<'_> {
     /// The values that an access moves: the low `bits` of each scalar.
     pub(super) fn moved(&self, values: &[Operand], bits: u8) -> Vec<OperandValue> {
         self.scalars(values).into_iter().map(|v| v.low(bits)).collect()
+    }
+
+    /// Whether lanes can exchange values.
+    pub(super) fn exchanges(&self) -> bool {
+        self.output == Output::Ptx && self.plan.warp_size == WarpSize::W32
     }
 
     pub(super) fn in_kernel(&self) -> bool {

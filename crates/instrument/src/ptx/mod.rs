@@ -28,10 +28,14 @@ mod markers;
 mod preconditions;
 mod probe;
 mod recorders;
+mod routines;
 mod snippet;
 mod state_passing;
 mod values;
 
 pub use lower::ptx;
+pub(crate) use routines::Routines;
+pub(crate) use snippet::temporary_type;
+pub(crate) use addressing::GRID_WARP;
 pub(crate) use preconditions::fits;
 pub(crate) use probe::operations::PARAMETERS;

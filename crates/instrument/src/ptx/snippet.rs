@@ -20,6 +20,11 @@ const TEMPORARIES: &[(&str, &[&str])] = &[
     (".b64", &["x", "y", "v", "link", "context", "v0", "v1", "v2", "v3", "amount", "magazine"]),
 ];
 
+/// The type of a temporary, by its name without the prefix.
+pub(crate) fn temporary_type(name: &str) -> Option<&'static str> {
+    TEMPORARIES.iter().find(|(_, names)| names.contains(&name)).map(|(ty, _)| *ty)
+}
+
 /// Snippets: the pieces of PTX that the lowering inserts.
 ///
 /// A snippet is written as PTX text in which `~` stands for the prefix of all inserted names and `#` for the
@@ -93,6 +98,11 @@ impl<'a> Snippet<'a> {
     /// Whether the snippet is empty.
     pub fn is_empty(&self) -> bool {
         self.body.is_empty()
+    }
+
+    /// Its lines without declarations.
+    pub fn into_lines(self) -> String {
+        self.body
     }
 
     /// Text of the snippet, its lines each after a line break and a tab.

@@ -18,7 +18,8 @@ pub const CUDA: u16 = 190;
 /// `e_machine` of AMD machine code.
 pub const AMDGPU: u16 = 224;
 const NOBITS: u32 = 8;
-const SYMTAB: u32 = 2;
+pub(crate) const SYMTAB: u32 = 2;
+pub(crate) const STRTAB: u32 = 3;
 const RELA: u32 = 4;
 const REL: u32 = 9;
 const DYNSYM: u32 = 11;

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use libtest_mimic::{Arguments, Failed, Trial};
 use prlx_driver::assemble::{Assembler, Assemblers};
 use prlx_driver::cuda::{Cuda, VARIABLE};
-use prlx_driver::{Driver, Job, RecordOptions, Recorded, record};
+use prlx_driver::{Driver, Job, ModuleCode, RecordOptions, Recorded, record};
 use prlx_emu::{Emulator, Options};
 use prlx_plan::RecordingRequest;
 use prlx_trace::launch::{Event, Lanes};
@@ -121,7 +121,7 @@ fn one(folder: &Path, levels: &[Level], assemblers: Assemblers) -> Result<(), Fa
         let options = RecordOptions { run_original: level == Level::Path, ..RecordOptions::default() };
         let mut cpu = Emulator::new(Options { threads: 1, ..Options::default() });
         let run =
-            |driver: &mut dyn Driver| record(driver, Some(&rewrite.text), &rewrite.plan, &job, &options);
+            |driver: &mut dyn Driver| record(driver, Some(ModuleCode::Ptx(&rewrite.text)), &rewrite.plan, &job, &options);
         let (want, got) = (run(&mut cpu)?, run(&mut gpu)?);
         if want.fault.is_some() || got.fault.is_some() {
             return Err(format!("faults: {:?}, {:?}", want.fault, got.fault).into());

@@ -123,8 +123,8 @@ fn probe_job(
     if let Some(why) = matches::idle(script, &rewrite, &job.kernel, &found) {
         bail!("the probe program does nothing in {} of {}\n  {}", job.kernel, job.module, why.join("\n  "));
     }
-    let text = device.code_to_run(&rewrite, options.rewritten);
-    let recorded = prlx_driver::record(device.driver(), text, &rewrite.plan, job, &RecordOptions::default())
+    let code = device.code_to_run(&rewrite, options.rewritten);
+    let recorded = prlx_driver::record(device.driver(), code, &rewrite.plan, job, &RecordOptions::default())
         .with_context(|| format!("cannot probe {}", job.name))?;
     let fault = recorded.fault.as_ref().map(|f| f.message.clone());
     let missed = matches::unavailable(script, &rewrite.module, &rewrite.plan.probe_state.unavailable);

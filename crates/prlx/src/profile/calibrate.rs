@@ -60,8 +60,8 @@ pub(super) fn empty_region(options: &ProfileOptions, device: &mut Device) -> Res
         return Ok(None);
     };
     let record = RecordOptions { pool: 1 << 20, run_original: false };
-    let text = device.code_to_run(&rewrite, options.rewritten);
-    let recorded = prlx_driver::record(device.driver(), text, &rewrite.plan, &job, &record)?;
+    let code = device.code_to_run(&rewrite, options.rewritten);
+    let recorded = prlx_driver::record(device.driver(), code, &rewrite.plan, &job, &record)?;
     let timeline = prlx_timeline::timeline(&recorded.into_trace(rewrite.plan.module), threads_per_sm);
     let of = |region: u32| timeline.regions.get(region as usize).is_some_and(|r| r.name == "empty");
     let mut cycles: Vec<Cycles> = timeline

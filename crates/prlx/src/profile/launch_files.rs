@@ -88,9 +88,9 @@ impl Profiler<'_> {
         let rewrite = self.rewrite(job)?;
         let pool = track_memory(options, &self.device);
         let record = RecordOptions { pool, run_original: false };
-        let text = self.device.code_to_run(&rewrite, options.rewritten);
+        let code = self.device.code_to_run(&rewrite, options.rewritten);
         let driver = self.device.driver();
-        let mut recorded = prlx_driver::record(driver, text, &rewrite.plan, job, &record)
+        let mut recorded = prlx_driver::record(driver, code, &rewrite.plan, job, &record)
             .with_context(|| format!("cannot profile {}", job.name))?;
         let printed = self.device.take_printed();
         let sums = options.form == prlx_trace::device::tracks::Form::Sums;

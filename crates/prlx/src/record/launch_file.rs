@@ -58,13 +58,15 @@ pub fn instrument(
     let sources = |path: &str| job.source_text(path);
     let warp_size = device.driver().info().warp_size;
     if rewritten || !device.observes() {
-        job.require_ptx("a recorder in its code")?;
+        if let Some(object) = &job.object {
+            return Ok(prlx_instrument::rewrite_object(&object.bytes, &job.module, program, &sources)?);
+        }
         let first = prlx_instrument::rewrite_for(warp_size, &job.text, &job.module, program, &sources)?;
         return Ok(keep_resident(first, program, job, device));
     }
     let module = job.view(warp_size)?;
     let plan = Plan::resolve(program, &module, &job.module, &sources);
-    Ok(Rewrite { plan, text: job.text.clone(), module })
+    Ok(Rewrite { plan, text: job.text.clone(), module, object: None })
 }
 
 /// What the recorder of the options watches, in kernels whose CTAs have `warps_per_cta` warps.
@@ -159,8 +161,8 @@ pub fn record(
         // Checks slow a run down, and need no second run to compare with.
         run_original: program.level != Level::Operands && on.check.is_none(),
     };
-    let text = device.code_to_run(&rewrite, recorder.rewritten);
-    let mut recorded = prlx_driver::record(device.driver(), text, &rewrite.plan, job, &options)
+    let code = device.code_to_run(&rewrite, recorder.rewritten);
+    let mut recorded = prlx_driver::record(device.driver(), code, &rewrite.plan, job, &options)
         .with_context(|| format!("cannot record {}", job.name))?;
     drop(activity);
     let (findings, printed) = (device.findings(job), device.take_printed());

@@ -10,7 +10,7 @@
 //! with a compare-and-swap. If other lanes were faster, their chunk is used and the fresh one stays unused. A
 //! shuffle passes the result to the other lanes.
 //!
-//! In warps of 64 lanes no instruction of PTX elects a leader, so each lane takes a chunk. All but one of
+//! In warps of 64 lanes no instruction of PTX elects a leader, and AMD code has none at all. There each lane takes a chunk. All but one of
 //! them stay unused, and the pool must be larger.
 //!
 //! Once the pool is used up, the published link is the bucket's, where the host stops reading. Lanes that
@@ -24,7 +24,6 @@
 //! - Elements are stored with `.cg`: no thread on this SM reads them again, so they should not displace the
 //!   kernel's cache lines.
 
-use prlx_trace::WarpSize;
 use prlx_trace::device::{Context, MAGAZINE_COUNT, MAGAZINE_STRIDE, MAGAZINES};
 
 use crate::ptx::addressing::unsigned;
@@ -142,7 +141,7 @@ impl Lowering<'_> {
         s.ptx("$~next#:");
         match shape.lanes {
             1 => {}
-            _ if self.plan.warp_size != WarpSize::W32 => s.ptx(
+            _ if !self.exchanges() => s.ptx(
                 "ld.relaxed.gpu.global.u64 %~x, [%~link];
                  setp.ne.u64 %~q, %~x, 0;
                  @%~q bra $~have#;",
@@ -226,7 +225,7 @@ impl Lowering<'_> {
                      setp.ne.u64 %~q, %~y, 0;
                      selp.b64 %~x, %~y, %~x, %~q;",
                 );
-                if self.plan.warp_size == WarpSize::W32 {
+                if self.exchanges() {
                     s.ptx(
                         "$~share#:
                          mov.b64 {%~a, %~b}, %~x;

@@ -2,7 +2,6 @@
 
 use prlx_isa::view::Guard;
 use prlx_plan::RollingHash;
-use prlx_trace::WarpSize;
 use prlx_trace::device::TURN;
 
 use crate::ptx::addressing::LEAD;
@@ -105,8 +104,8 @@ impl Lowering<'_> {
     /// kernel's parameter.
     pub(in crate::ptx) fn write_warp_hashes(&self, s: &mut Snippet<'_>) {
         let (multiplier, layout) = (RollingHash::LANE.cast_signed(), self.plan.finals);
-        // Before sm_80, and in warps of 64 lanes, each lane writes for itself, which is slower.
-        let together = self.arch >= 80 && self.plan.warp_size == WarpSize::W32;
+        // Before sm_80, and where lanes exchange nothing, each lane writes for itself, which is slower.
+        let together = self.arch >= 80 && self.exchanges();
         self.context(s);
         s.ptx(&format!(
             "setp.eq.u64 %~q, %~context, 0;

@@ -79,12 +79,9 @@ impl Inst {
         if bits.width < 32 && value >> bits.width != 0 {
             return None;
         }
-        let raw = (self.raw() & !bits.mask()) | u128::from(value) << bits.low;
-        let mut words = self.words;
-        for (at, word) in words.iter_mut().take(4).enumerate() {
-            *word = u32::try_from(raw >> (32 * at) & 0xffff_ffff).unwrap_or(0);
-        }
-        let inst = Inst::decode(self.target, self.lanes, &words)?;
+        let mut changed = *self;
+        changed.put(bits, value);
+        let inst = Inst::decode(self.target, self.lanes, &changed.words)?;
         (inst.name() == self.name()).then_some(inst)
     }
 }

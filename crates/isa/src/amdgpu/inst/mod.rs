@@ -21,6 +21,7 @@
 )]
 
 mod address;
+mod assemble;
 mod decode;
 mod effects;
 mod immediate;

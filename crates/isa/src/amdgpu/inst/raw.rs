@@ -1,7 +1,7 @@
 //! An instruction: its words, and the row of the tables that says what they are.
 
 use super::names::{Encoding, Field};
-use super::table::{Class, Layout, Role, Row, Slot};
+use super::table::{Bits, Class, Layout, Role, Row, Slot};
 use crate::amdgpu::{Family, Target};
 
 /// Most words of an instruction.
@@ -42,6 +42,14 @@ impl Inst {
     /// The first four words as one number. Fields stand in them.
     pub(super) fn raw(&self) -> u128 {
         self.words.iter().take(4).rev().fold(0, |raw, word| raw << 32 | u128::from(*word))
+    }
+
+    /// Writes a field. What the words mean is not looked at again.
+    pub(super) fn put(&mut self, bits: Bits, value: u32) {
+        let raw = (self.raw() & !bits.mask()) | u128::from(value) << bits.low;
+        for (at, word) in self.words.iter_mut().take(4).enumerate() {
+            *word = u32::try_from(raw >> (32 * at) & 0xffff_ffff).unwrap_or(0);
+        }
     }
 
     pub(super) fn word(&self, at: usize) -> u32 {

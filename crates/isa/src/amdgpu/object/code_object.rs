@@ -14,6 +14,7 @@ use std::ops::Range;
 
 use super::super::target::Target;
 use super::descriptor::{self, Descriptor};
+use super::fields::Field;
 use super::metadata::{self, Metadata};
 use super::target_id::{Feature, TargetId, unknown};
 use crate::image::Error;
@@ -143,6 +144,13 @@ impl<'a> CodeObject<'a> {
     pub fn at_address(&self, address: u64) -> Option<&'a [u8]> {
         let (segment, from) = self.segment(address)?;
         segment.data.get(from..)
+    }
+
+    /// Number of bytes of a kernel's arguments, hidden ones included.
+    pub fn argument_bytes(&self, kernel: &Kernel) -> u64 {
+        let metadata = kernel.metadata.and_then(|at| self.metadata.kernels.get(at));
+        let described = kernel.descriptor.get(Field::Kernarg).unwrap_or(0);
+        metadata.map_or(0, |k| k.kernarg_segment_size).max(described.into())
     }
 
     /// The machine code of a kernel.

@@ -22,6 +22,7 @@
     clippy::indexing_slicing
 )]
 
+mod append;
 mod code_object;
 mod containers;
 mod descriptor;
@@ -32,6 +33,7 @@ mod metadata;
 mod msgpack;
 mod target_id;
 
+pub use self::append::{AddedCode, AddedFunction};
 pub use self::code_object::{CodeObject, Kernel, Version};
 pub use self::containers::Compression;
 pub use self::descriptor::{Descriptor, SIZE as DESCRIPTOR};

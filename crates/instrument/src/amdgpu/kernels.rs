@@ -1,0 +1,146 @@
+//! Descriptors of instrumented kernels, and what their code finds when it begins.
+
+use prlx_isa::amdgpu::Family;
+use prlx_isa::amdgpu::inst::{Encoding, Value};
+use prlx_isa::amdgpu::object::{CodeObject, Descriptor, Field, Initial, InitialSgprs, Kernel, WorkgroupIds};
+use prlx_trace::device::{HiddenParameter, LaunchSize};
+use rustc_hash::FxHashMap;
+
+use super::assembler::{Assembler, EXEC, sgpr, sgprs, vgpr};
+use super::compile::Special;
+use super::registers::{Registers, Used};
+
+/// Offset of the hidden parameter in a kernel's arguments, bytes.
+pub(super) fn hidden_offset(object: &CodeObject<'_>, kernel: &Kernel) -> u64 {
+    object.argument_bytes(kernel).next_multiple_of(8)
+}
+
+/// Bytes behind [`hidden_offset`].
+const HIDDEN: usize = HiddenParameter::SIZE + LaunchSize::SIZE;
+
+/// The descriptor of the copy of a kernel, but for its registers and its entry: all coordinates of a thread
+/// are given to it.
+///
+/// # Errors
+/// If the kernel has no arguments, so that nothing tells it where they are.
+pub(super) fn descriptor(object: &CodeObject<'_>, kernel: &Kernel) -> Result<Descriptor, String> {
+    let mut out = kernel.descriptor;
+    if !out.is_set(Field::KernargSegmentPtr) {
+        return Err("the kernel has no arguments, so it has no register with their address".to_owned());
+    }
+    let mut set = |field, value| out.set(field, value).map_err(|e| e.what);
+    let size = hidden_offset(object, kernel) + HIDDEN as u64;
+    set(Field::Kernarg, u32::try_from(size).map_err(|_| "its arguments are too large")?)?;
+    set(Field::WorkitemId, 2)?;
+    for field in [Field::WorkgroupIdX, Field::WorkgroupIdY, Field::WorkgroupIdZ] {
+        set(field, 1)?;
+    }
+    Ok(out)
+}
+
+/// Registers that hold something when a kernel with this descriptor begins.
+pub(super) fn at_begin(descriptor: &Descriptor) -> Used {
+    let scalar = descriptor.initial_sgprs().into_iter().map(|i| i.first + i.count).max().unwrap_or(0);
+    Used { vector: if descriptor.packs_workitem_ids() { 1 } else { 3 }, scalar }
+}
+
+/// Writes the numbers of registers.
+///
+/// # Errors
+/// If the fields have no room for them.
+pub(super) fn set_registers(descriptor: &mut Descriptor, peak: Used) -> Result<(), String> {
+    let before = descriptor.vgprs();
+    let accumulators = before.accumulator;
+    let vector = peak.vector.max(before.vector);
+    let family = descriptor.target().family();
+    let granule = if family == Family::Gfx9 || descriptor.wave_size() == 32 { 8 } else { 4 };
+    let mut total = vector;
+    if family == Family::Gfx9 {
+        let own = vector.next_multiple_of(4);
+        descriptor.set(Field::AccumOffset, own / 4 - 1).map_err(|e| e.what)?;
+        total = own + accumulators;
+        // VCC, FLAT_SCRATCH and XNACK_MASK lie behind the others.
+        let scalar = (peak.scalar + 6).max(descriptor.sgprs());
+        let blocks = scalar.div_ceil(16) - 1;
+        descriptor.set(Field::Sgprs, 2 * blocks).map_err(|e| e.what)?;
+    }
+    descriptor.set(Field::Vgprs, total.max(1).div_ceil(granule) - 1).map_err(|e| e.what)
+}
+
+/// Where special registers are when the copy begins.
+pub(super) fn specials(descriptor: &Descriptor) -> FxHashMap<&'static str, Special> {
+    let mut out = FxHashMap::default();
+    let size = |field| Special::Parameter((HiddenParameter::SIZE + LaunchSize::offset(field)) as u32);
+    for (name, field) in [
+        ("%ntid.x", "block_x"),
+        ("%ntid.y", "block_y"),
+        ("%ntid.z", "block_z"),
+        ("%nctaid.x", "grid_x"),
+        ("%nctaid.y", "grid_y"),
+    ] {
+        out.insert(name, size(field));
+    }
+    let threads = ["%tid.x", "%tid.y", "%tid.z"];
+    for (i, name) in (0u8..).zip(threads) {
+        let packed = Special::Bits(vgpr(0), 10 * i, 10);
+        let own = Special::Bits(vgpr(i), 0, 32);
+        out.insert(name, if descriptor.packs_workitem_ids() { packed } else { own });
+    }
+    match descriptor.workgroup_ids() {
+        WorkgroupIds::TrapTemporaries => {
+            let ttmp = |n| Value::Registers { bank: prlx_isa::amdgpu::inst::Bank::Trap, first: n, count: 1 };
+            out.insert("%ctaid.x", Special::Bits(ttmp(9), 0, 32));
+            out.insert("%ctaid.y", Special::Bits(ttmp(7), 0, 16));
+            out.insert("%ctaid.z", Special::Bits(ttmp(7), 16, 16));
+        }
+        WorkgroupIds::Sgprs => {
+            for InitialSgprs { content, first, .. } in descriptor.initial_sgprs() {
+                let name = match content {
+                    Initial::WorkgroupIdX => "%ctaid.x",
+                    Initial::WorkgroupIdY => "%ctaid.y",
+                    Initial::WorkgroupIdZ => "%ctaid.z",
+                    _ => continue,
+                };
+                out.insert(name, Special::Bits(sgpr(first as u8), 0, 32));
+            }
+        }
+    }
+    out
+}
+
+/// Appends the code at a kernel's entry that other inserted code relies on.
+pub(super) fn begin(asm: &mut Assembler, registers: &Registers, descriptor: &Descriptor, hidden: u64) {
+    let arguments = descriptor.initial_sgprs().into_iter().find(|i| i.content == Initial::KernargSegmentPtr);
+    let from = arguments.map_or(0, |i| i.first as u8);
+    let to = registers.parameters;
+    let (low, high) = (Value::Literal(hidden as u32), Value::Integer(0));
+    asm.emit(Encoding::Sop2, "s_add_u32", &[sgpr(to), sgpr(from), low]);
+    asm.emit(Encoding::Sop2, "s_addc_u32", &[sgpr(to + 1), sgpr(from + 1), high]);
+    let mov = format!("s_mov_b{}", asm.lanes);
+    asm.emit(Encoding::Sop1, &mov, &[registers.launched, EXEC]);
+    asm.emit(Encoding::Sop1, &mov, &[registers.present, EXEC]);
+    asm.emit(Encoding::Vop1, "v_mov_b32", &[vgpr(registers.away), Value::Integer(0)]);
+}
+
+/// Appends the code that puts registers back where the original descriptor has them.
+pub(super) fn restore(asm: &mut Assembler, original: &Descriptor, now: &Descriptor) {
+    let moved = now.initial_sgprs();
+    for InitialSgprs { content, first, count } in original.initial_sgprs() {
+        let Some(from) = moved.iter().find(|i| i.content == content).map(|i| i.first) else { continue };
+        // Registers have moved up only, so that no one is read after it was overwritten.
+        if from != first {
+            for i in 0..count {
+                asm.emit(Encoding::Sop1, "s_mov_b32", &[sgprs((first + i) as u8, 1), sgprs((from + i) as u8, 1)]);
+            }
+        }
+    }
+    let bits = match original.workitem_dimensions() {
+        Some(1) => 10,
+        Some(2) => 20,
+        _ => return,
+    };
+    if original.packs_workitem_ids() {
+        let [low, count] = [0, bits].map(Value::Integer);
+        asm.emit(Encoding::Vop3, "v_bfe_u32", &[vgpr(0), vgpr(0), low, count]);
+    }
+}

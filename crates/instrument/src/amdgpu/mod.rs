@@ -1,0 +1,30 @@
+//! Lowers a plan to machine code of AMD's, as functions in a segment behind the code object's own.
+//!
+//! ```text
+//! code object -> plan -> copies of functions (lower) with recorder routines (routine -> compile)
+//!             -> descriptors (kernels) -> segment (CodeObject::with_code)
+//! ```
+//!
+//! A kernel `k` keeps its code and its descriptor. Its copy is the kernel `k.prlx`, whose arguments are those of
+//! `k`, then at the next multiple of 8 a
+//! [`HiddenParameter`](prlx_trace::device::HiddenParameter) and a
+//! [`LaunchSize`](prlx_trace::device::LaunchSize).
+//!
+//! # Invariants
+//! - Instructions are copied word by word, but for branches, calls, and reads of the program counter.
+//! - A copy calls copies. What it computes from the program counter are the addresses of the original code.
+//! - Inserted code uses registers that no function uses, and no scratch memory or LDS.
+//!
+//! # Limitations
+//! - Functions that are called through pointers are not copied: the original runs, and records nothing.
+//! - Levels `events` and `probe`, and visit counters of level `operands`, are refused.
+//! - Nothing ran on hardware.
+
+mod assembler;
+mod compile;
+mod kernels;
+mod lower;
+mod registers;
+mod routine;
+
+pub(crate) use self::lower::lower;

@@ -1,0 +1,128 @@
+//! The text of a recorder routine, as lines.
+//!
+//! Routines are written once, as the few instructions of PTX that [`crate::ptx`] inserts. Here they are read,
+//! so that [`super::compile`] can turn them into machine code.
+//!
+//! # Invariants
+//! Branches go forward and stay inside the routine.
+
+use crate::error::{Error, ErrorKind};
+use crate::tokens::span;
+
+/// One line of a routine.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) enum Line<'a> {
+    /// A label.
+    Label(&'a str),
+    /// An instruction.
+    Inst(Instruction<'a>),
+}
+
+/// An instruction of a routine.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Instruction<'a> {
+    /// The predicate that it needs, and whether it needs it to be false.
+    pub(super) guard: Option<(&'a str, bool)>,
+    /// The opcode with its modifiers.
+    pub(super) op: &'a str,
+    /// Operands in the order of the text.
+    pub(super) args: Vec<Arg<'a>>,
+}
+
+/// An operand.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) enum Arg<'a> {
+    /// A register or label, by name.
+    Name(&'a str),
+    /// A predicate that is negated.
+    Not(&'a str),
+    /// A constant.
+    Int(i64),
+    /// `{a, b}`.
+    Vector(Vec<&'a str>),
+    /// `[base+offset]`.
+    Address(&'a str, i64),
+}
+
+/// Reads a routine.
+///
+/// # Errors
+/// If a line is none. This is a bug in the routine.
+pub(super) fn lines(text: &str) -> Result<Vec<Line<'_>>, Error> {
+    text.lines().map(str::trim).filter(|line| !line.is_empty()).map(line).collect()
+}
+
+fn line(text: &str) -> Result<Line<'_>, Error> {
+    let wrong = || Error::new(ErrorKind::Plan, span(0, 0), format!("no line of a routine: `{text}`"));
+    if let Some(label) = text.strip_suffix(':') {
+        return Ok(Line::Label(label));
+    }
+    let text = text.strip_suffix(';').ok_or_else(wrong)?;
+    let (guard, rest) = match text.strip_prefix('@') {
+        Some(rest) => {
+            let (name, rest) = rest.split_once(' ').ok_or_else(wrong)?;
+            (Some(name.strip_prefix('!').map_or((name, false), |name| (name, true))), rest.trim())
+        }
+        None => (None, text),
+    };
+    let (op, args) = rest.split_once(' ').unwrap_or((rest, ""));
+    let args = arguments(args).ok_or_else(wrong)?;
+    Ok(Line::Inst(Instruction { guard, op, args }))
+}
+
+fn arguments(text: &str) -> Option<Vec<Arg<'_>>> {
+    let mut out = Vec::new();
+    let mut rest = text.trim();
+    while !rest.is_empty() {
+        let (arg, after) = match rest.strip_prefix('{') {
+            Some(inner) => {
+                let (list, after) = inner.split_once('}')?;
+                (Arg::Vector(list.split(',').map(str::trim).collect()), after)
+            }
+            None => {
+                let end = rest.find(',').unwrap_or(rest.len());
+                let (one, after) = rest.split_at(end);
+                (argument(one.trim())?, after)
+            }
+        };
+        out.push(arg);
+        rest = after.trim().strip_prefix(',').unwrap_or(after).trim();
+    }
+    Some(out)
+}
+
+fn argument(text: &str) -> Option<Arg<'_>> {
+    if let Some(address) = text.strip_prefix('[') {
+        let address = address.strip_suffix(']')?;
+        return Some(match address.split_once('+') {
+            Some((base, offset)) => Arg::Address(base, offset.parse().ok()?),
+            None => Arg::Address(address, 0),
+        });
+    }
+    if text.starts_with(|c: char| c == '-' || c.is_ascii_digit()) {
+        return Some(Arg::Int(text.parse().ok()?));
+    }
+    Some(text.strip_prefix('!').map_or(Arg::Name(text), Arg::Not))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Arg, Instruction, Line, lines};
+
+    #[test]
+    fn a_routine_has_labels_guards_and_operands() {
+        let text = "@!%p_q mov.b64 {%a, %b}, %x;\n$end:\nst.global.u32 [%c+16], -1;\nsetp.ne.or.u32 %q, %a, 0, !s[4:5];";
+        let inst = |guard, op, args| Line::Inst(Instruction { guard, op, args });
+        let moved = vec![Arg::Vector(vec!["%a", "%b"]), Arg::Name("%x")];
+        let stored = vec![Arg::Address("%c", 16), Arg::Int(-1)];
+        let tested = vec![Arg::Name("%q"), Arg::Name("%a"), Arg::Int(0), Arg::Not("s[4:5]")];
+        let expected = vec![
+            inst(Some(("%p_q", true)), "mov.b64", moved),
+            Line::Label("$end"),
+            inst(None, "st.global.u32", stored),
+            inst(None, "setp.ne.or.u32", tested),
+        ];
+        assert_eq!(lines(text).unwrap(), expected);
+        assert!(lines("mov.b32 %a, 1").is_err());
+    }
+}

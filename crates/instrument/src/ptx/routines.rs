@@ -1,0 +1,74 @@
+//! Recorder routines as text, for targets that compile them.
+
+use prlx_isa::view::Module;
+use prlx_plan::{FunctionPlan, Insertion, Plan};
+
+use crate::ptx::call_sites::Calls;
+use crate::ptx::lane_state::StateLayout;
+use crate::ptx::lowering::{Lowering, Output};
+use crate::ptx::markers::registers::LoopConstants;
+use crate::ptx::snippet::Snippet;
+
+/// The routines of a plan.
+pub(crate) struct Routines<'a> {
+    module: &'a Module,
+    plan: &'a Plan,
+    state: StateLayout,
+    calls: Calls,
+    empty: FunctionPlan,
+}
+
+/// Prefix of the names of inserted registers, after the `%`.
+pub(crate) const PREFIX: &str = "prlx_";
+
+impl<'a> Routines<'a> {
+    /// The routines of a plan for a module of AMD's machine code.
+    pub(crate) fn new(module: &'a Module, plan: &'a Plan) -> Routines<'a> {
+        let state = StateLayout::new(plan, &vec![0; module.functions.len()]);
+        Routines { module, plan, state, calls: Calls::none(module), empty: FunctionPlan::default() }
+    }
+
+    /// Names and sizes in bytes of the registers that are live through all functions.
+    pub(crate) fn state(&self) -> impl Iterator<Item = (String, u64)> + use<'_> {
+        self.state.shared.iter().map(|kept| (kept.name.clone(), kept.size))
+    }
+
+    /// Names and sizes of those of one activation of a function.
+    pub(crate) fn counters(&self, function: usize) -> impl Iterator<Item = (String, u64)> + use<> {
+        let of_plan = self.plan.functions.get(function).unwrap_or(&self.empty);
+        let kept = self.state.state_registers(of_plan.trip_counters, 0);
+        kept.into_iter().skip(self.state.shared.len()).map(|kept| (kept.name, kept.size))
+    }
+
+    /// The text of an insertion into a function.
+    pub(crate) fn text(&self, function: usize, insertion: &Insertion) -> String {
+        let mut snippet = Snippet::new(PREFIX, 0);
+        self.lowering(function).action(&mut snippet, insertion);
+        snippet.into_lines()
+    }
+
+    /// The text that computes the number of the warp in the grid, into the register `warp`.
+    pub(crate) fn warp_index(&self, function: usize) -> String {
+        let mut snippet = Snippet::new(PREFIX, 0);
+        self.lowering(function).compute_warp_index(&mut snippet);
+        snippet.into_lines()
+    }
+
+    fn lowering(&self, function: usize) -> Lowering<'_> {
+        Lowering {
+            source: "",
+            module: self.module,
+            plan: self.plan,
+            function: &self.module.functions[function],
+            of_plan: self.plan.functions.get(function).unwrap_or(&self.empty),
+            index: function,
+            state: &self.state,
+            visits: &[],
+            calls: &self.calls,
+            constants: LoopConstants::default(),
+            chain_ends: std::collections::HashSet::new(),
+            arch: 0,
+            output: Output::AmdGpu,
+        }
+    }
+}
