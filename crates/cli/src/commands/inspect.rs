@@ -1,6 +1,7 @@
 //! `prlx inspect`: shows what is in a PTX file, a file with images, a launch file or a recording.
 
 use std::io::{self, Write};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
@@ -9,7 +10,7 @@ use prlx::diff::read_file;
 use prlx::input::{FileKind, identify, open_session};
 use prlx::record::load;
 use prlx_driver::buffer_content::Content;
-use prlx_driver::job::{ArgValue, Buffer};
+use prlx_driver::job::{AmdObject, ArgValue, Buffer};
 use prlx_driver::session::Session;
 use prlx_driver::{Job, element};
 use prlx_plan::Filter;
@@ -30,7 +31,20 @@ pub fn run(args: &InspectArgs, ui: &Ui) -> Result<ExitCode> {
     let by_default = if kind == FileKind::Directory { Show::Launches } else { Show::Kernels };
     let show = args.shown().unwrap_or(by_default);
     let mut filter = Filter { functions: args.kernel.clone(), ..Filter::default() };
-    if amd(args, kind, show, &filter, ui)? {
+    let job = match kind {
+        FileKind::LaunchFile => Some(load(&args.input, &DeviceOptions::default())?),
+        _ => None,
+    };
+    if let Some(job) = job.as_ref().filter(|_| show == Show::Kernels && !args.json) {
+        launch(job, &mut out)?;
+        out.flush()?;
+    }
+    if let Some(job) = job.as_ref().filter(|_| show == Show::Kernels && filter.functions.is_empty()) {
+        filter.functions.push(job.kernel.clone());
+    }
+    if let Some(code) = amd_code(args, kind, job.as_ref())?
+        && amd(args, &code, show, &filter, ui)?
+    {
         return Ok(ExitCode::SUCCESS);
     }
     if args.json {
@@ -43,15 +57,9 @@ pub fn run(args: &InspectArgs, ui: &Ui) -> Result<ExitCode> {
     if show == Show::Kernels && args.image.is_none() && images::list(&args.input, args.cuda(), &mut out)? {
         return Ok(ExitCode::SUCCESS);
     }
-    let (modules, notes) = if kind == FileKind::LaunchFile && show == Show::Kernels {
-        let job = load(&args.input, &DeviceOptions::default())?;
-        launch(&job, &mut out)?;
-        if filter.functions.is_empty() {
-            filter.functions.push(job.kernel.clone());
-        }
-        prlx::inspect::of_code(&job.text, &job.module)
-    } else {
-        prlx::inspect::modules(&args.input, args.image)?
+    let (modules, notes) = match &job {
+        Some(job) => prlx::inspect::of_code(&job.text, &job.module),
+        None => prlx::inspect::modules(&args.input, args.image)?,
     };
     let wanted = |name: &str| filter.takes_function(name);
     if !modules.iter().flat_map(|m| &m.functions).any(|f| wanted(&f.name)) {
@@ -76,24 +84,49 @@ fn module_view(show: Show) -> Option<ModuleView> {
     })
 }
 
-/// Prints the AMD code objects of a file; `false` if it has none, or if it has images for NVIDIA too and the
-/// options mean these.
-fn amd(args: &InspectArgs, kind: FileKind, show: Show, filter: &Filter, ui: &Ui) -> Result<bool> {
+/// A file that can hold AMD code objects.
+struct AmdCode {
+    bytes: Vec<u8>,
+    path: PathBuf,
+    /// Whether it is a program, which can have no AMD code.
+    program: bool,
+    /// Whether it has images for NVIDIA too.
+    mixed: bool,
+}
+
+/// The file that can hold AMD code objects: the input, or the module that a launch file names.
+fn amd_code(args: &InspectArgs, kind: FileKind, job: Option<&Job>) -> Result<Option<AmdCode>> {
+    if let Some(job) = job {
+        let code = |object: &AmdObject| AmdCode {
+            bytes: object.bytes.clone(),
+            path: PathBuf::from(&job.module),
+            program: false,
+            mixed: false,
+        };
+        return Ok(job.object.as_ref().map(code));
+    }
     if !matches!(kind, FileKind::AmdCode | FileKind::Program) {
-        return Ok(false);
+        return Ok(None);
     }
     let bytes = prlx::code::read(&args.input)?;
-    let mut all = prlx::amd::images(&bytes, &args.input, args.amd(), &|name| filter.takes_function(name))?;
     let program = kind == FileKind::Program;
-    if program && all.is_empty() {
+    let mixed = program && prlx_isa::image::read(&bytes).is_ok_and(|images| !images.is_empty());
+    Ok(Some(AmdCode { bytes, path: args.input.clone(), program, mixed }))
+}
+
+/// Prints the AMD code objects of a file; `false` if it has none, or if it has images for NVIDIA too and the
+/// options mean these.
+fn amd(args: &InspectArgs, code: &AmdCode, show: Show, filter: &Filter, ui: &Ui) -> Result<bool> {
+    let AmdCode { bytes, path, program, mixed } = code;
+    let mut all = prlx::amd::images(bytes, path, args.amd(), &|name| filter.takes_function(name))?;
+    if *program && all.is_empty() {
         return Ok(false);
     }
-    let mixed = program && prlx_isa::image::read(&bytes).is_ok_and(|images| !images.is_empty());
-    if mixed && (args.image.is_some() || show != Show::Kernels) {
+    if *mixed && (args.image.is_some() || show != Show::Kernels) {
         return Ok(false);
     }
     if let Some(view) = module_view(show).filter(|_| show != Show::Kernels) {
-        let modules = prlx::amd::planned(&bytes, &args.input, args.image)?;
+        let modules = prlx::amd::planned(bytes, path, args.image)?;
         let wanted = |name: &str| filter.takes_function(name);
         if !modules.iter().flat_map(|m| &m.functions).any(|f| wanted(&f.name)) {
             bail!("{}: {}", args.input.display(), no_match(args, &modules));
@@ -131,8 +164,8 @@ fn amd(args: &InspectArgs, kind: FileKind, show: Show, filter: &Filter, ui: &Ui)
         serde_json::to_writer_pretty(&mut out, &all)?;
         writeln!(out)?;
     } else {
-        amd_images::print(&mut out, &args.input, &all)?;
-        if mixed {
+        amd_images::print(&mut out, path, &all)?;
+        if *mixed {
             images::list(&args.input, args.cuda(), &mut out)?;
         }
     }
