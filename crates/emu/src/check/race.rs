@@ -440,7 +440,7 @@ impl RaceCheck {
                 a.writes,
             );
             let copy = *cell;
-            cell.drop_covered(clocks, new);
+            cell.drop_covered(clocks, cx.facts, new);
             cell.add(new);
             for old in copy.0.iter().filter(|old| old.lanes != 0 && old.bytes() & bytes != 0) {
                 if old.writes() || new.writes() {
@@ -598,13 +598,20 @@ impl CtaClocks {
 }
 
 impl ShadowCell {
-    /// Drops the records that a new access covers: they are ordered before it, have no other bytes, and are
-    /// not writes unless the new access writes.
-    fn drop_covered(&mut self, clocks: &CtaClocks, new: AccessRecord) {
+    /// Drops the records that a new access covers: they are ordered before it, have no other bytes, are not
+    /// writes unless the new access writes, and race with nothing that the new access does not race with.
+    fn drop_covered(&mut self, clocks: &CtaClocks, facts: &Facts, new: AccessRecord) {
+        let order = |r: AccessRecord| facts.at(r.step()).order;
+        let here = order(new);
+        // An atomic after a plain write of the same thread does not make that write atomic.
+        let races_less = |old: AccessRecord| {
+            let before = order(old);
+            here.strong && !(before.strong && before.scope >= here.scope)
+        };
         for old in &mut self.0 {
             let covered =
                 old.lanes != 0 && old.bytes() & !new.bytes() == 0 && (new.writes() || !old.writes());
-            if covered && clocks.unordered(new.warp(), new.lanes, *old).0 == 0 {
+            if covered && !races_less(*old) && clocks.unordered(new.warp(), new.lanes, *old).0 == 0 {
                 *old = AccessRecord::default();
             }
         }

@@ -4,9 +4,10 @@ use std::path::PathBuf;
 use std::rc::Rc;
 
 use anyhow::{Context, Result};
+use prlx_analyze::cause::add_check_findings;
 use prlx_analyze::outputs::{Tolerance, add_outputs};
 use prlx_analyze::view::{PathViewOptions, ViewModel};
-use prlx_analyze::{DiffOptions, Report};
+use prlx_analyze::{DiffOptions, Report, Verdict};
 use prlx_driver::Job;
 use prlx_trace::check::Findings;
 use prlx_trace::launch::Window;
@@ -121,9 +122,14 @@ pub fn compare_launch_files(
         if !options.diff.strict {
             launch.accept_tests_without_effect();
         }
+        let agree = launch.verdict == Verdict::Same && !launch.order;
         if options.explain {
             let how = (options.tolerance, options.diff.strict);
             explain_launch(launch, (jobs, Origin::of(device)), device, how, monitor)?;
+        }
+        // Nothing was to be explained, so nothing but the recordings was checked.
+        if agree && device.check.is_some() {
+            add_check_findings(launch, checks.each_ref());
         }
         report.conclude();
     }
