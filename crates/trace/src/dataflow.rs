@@ -12,6 +12,8 @@
 //! # Limitations
 //! It is never written to a file. Recording stops at a limit of memory; [`DataFlow::complete`] says so.
 
+use std::sync::Arc;
+
 use crate::check::{self, Allocation, Place, Space};
 use crate::ids::{Dim3, WarpSize};
 use crate::kernel::{Param, Scalar};
@@ -54,7 +56,8 @@ impl DataFlow {
     }
 }
 
-/// A virtual register, as a function declares it.
+/// A virtual register, as a function declares it. A hardware register is one for each of its values that
+/// different instructions use.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Register {
     /// Its name in the function.
@@ -99,11 +102,39 @@ pub enum Action {
     Other,
 }
 
+/// What an instruction computes from its operands, as far as an analysis asks for it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Operation {
+    /// Anything else.
+    #[default]
+    Other,
+    /// The sum of the first two operands. Of an atomic, the sum of the memory and an operand.
+    Add,
+    /// The first operand minus the second.
+    Subtract,
+    /// The product of the first two operands.
+    Multiply,
+    /// The product of the first two operands plus the third.
+    MultiplyAdd,
+    /// Another operation of the first two operands, which may be exchanged: a minimum, a bitwise and.
+    Symmetric,
+    /// The first operand in another lane, as the instruction `shfl` of PTX says it.
+    Shuffle,
+    /// The first operand in the lane that the second names.
+    ReadLane,
+    /// The first operand in the first lane that executes the instruction.
+    ReadFirstLane,
+    /// The first operand in the lane that the sum of the others names, which counts bytes of a register.
+    Permute,
+}
+
 /// An operand of an instruction that it reads.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Operand {
     /// A register, by its index in [`DataFlow::registers`].
     Register(u32),
+    /// A register of another lane: its index, and the lane that each lane reads. Without a lane it is 0.
+    OtherLane(u32, Arc<[Option<u8>]>),
     /// The negation of a predicate register.
     Not(u32),
     /// A constant: its bits in the type of the instruction.
@@ -118,7 +149,7 @@ impl Operand {
     /// The register, if it is one.
     pub fn register(&self) -> Option<u32> {
         match self {
-            Operand::Register(r) => Some(*r),
+            Operand::Register(r) | Operand::OtherLane(r, _) => Some(*r),
             _ => None,
         }
     }
@@ -142,6 +173,8 @@ pub struct Instruction {
     pub opcode: String,
     /// Kind of the operation.
     pub action: Action,
+    /// What it computes.
+    pub operation: Operation,
     /// The type of its operation (the last type of the opcode; of a comparison, of what it compares).
     pub ty: Scalar,
     /// The state space of a memory access, as written; generic addresses count as global.
@@ -159,6 +192,14 @@ pub struct Instruction {
 }
 
 impl Instruction {
+    /// The operand that result `n` of a move or a conversion comes from, if that is one.
+    pub fn copied(&self, n: usize) -> Option<&Operand> {
+        match &self.operands[..] {
+            [one] => Some(one),
+            all if all.len() == self.results.len() => all.get(n),
+            _ => None,
+        }
+    }
     /// The registers among the operands, in order.
     pub fn registers_read(&self) -> impl Iterator<Item = u32> + '_ {
         self.operands.iter().filter_map(Operand::register)
@@ -181,7 +222,8 @@ pub struct WarpFlow {
 /// One execution of an instruction by some lanes of a warp.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Visit {
-    /// Its place in the order of all visits of the launch.
+    /// Its place in the order of all visits of the launch. Two operations of one instruction have the same,
+    /// and the halves of a warp: all read their operands before one writes its results.
     pub order: u64,
     /// The instruction: an index into [`DataFlow::instructions`].
     pub instruction: u32,

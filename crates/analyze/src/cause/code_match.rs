@@ -111,11 +111,13 @@ impl CodeMatch {
     /// Whether two operands are not the same variable: their registers are written by instructions of which
     /// none is the other's partner. Says nothing (`false`) of code that is not similar.
     pub fn another(&self, a: &Operand, b: &Operand) -> bool {
-        let (Operand::Register(a) | Operand::Not(a), Operand::Register(b) | Operand::Not(b)) = (a, b) else {
-            return false;
+        let register = |o: &Operand| match o {
+            Operand::Not(r) => Some(*r),
+            o => o.register(),
         };
+        let (Some(a), Some(b)) = (register(a), register(b)) else { return false };
         let of = |side: usize, r: u32| self.writers[side].get(r as usize).map_or(&[][..], |w| &w[..]);
-        let (a, b) = (of(0, *a), of(1, *b));
+        let (a, b) = (of(0, a), of(1, b));
         // A writer without a partner could be anything.
         let open =
             |side: usize, list: &[u32]| list.is_empty() || list.iter().any(|&w| self.of(side, w).is_none());
@@ -167,6 +169,7 @@ fn shape(i: &Instruction, hash: &mut DefaultHasher) {
     for (operand, offset) in i.operands.iter().map(|o| (o, 0)).chain(addresses) {
         match operand {
             Operand::Register(_) => 0u8.hash(hash),
+            Operand::OtherLane(_, lanes) => (5u8, lanes).hash(hash),
             Operand::Not(_) => 1u8.hash(hash),
             Operand::Constant(bits) => (2u8, bits).hash(hash),
             Operand::Special(name) => (3u8, name).hash(hash),

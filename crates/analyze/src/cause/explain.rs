@@ -4,7 +4,7 @@
 //! place with the same class are one group.
 
 use prlx_trace::check::{Findings, Space};
-use prlx_trace::dataflow::DataFlow;
+use prlx_trace::dataflow::{Action, DataFlow};
 use prlx_trace::element;
 use prlx_trace::kernel::Scalar;
 
@@ -210,11 +210,12 @@ fn with_line(walk: &Walk<'_>, chain: &[&Pair], side: usize, at: At) -> At {
 /// The values of the last pair, in words.
 fn operands(walk: &Walk<'_>, last: Option<&Pair>, found: &Found) -> Option<String> {
     let pair = last?;
-    let ty = [0, 1].map(|s| walk.flows[s].type_of(&pair.sources[s]));
+    let ty = [0, 1].map(|s| walk.flows[s].used_as(&pair.sources[s]));
     let shown = [0, 1].map(|s| {
         let value = walk.flows[s].value(&pair.sources[s], pair.users[s])?;
         let ty = ty[s]
             .or(ty[1 - s])
+            .or_else(|| walk.flows[s].type_of(&pair.sources[s]))
             .or_else(|| found.places[s].and_then(|at| Some(walk.flows[s].instruction(at)?.ty)));
         Some(format_value(value, ty.unwrap_or_default()))
     });
@@ -285,10 +286,20 @@ fn value(flow: &Flow<'_>, source: &Source, user: At) -> Option<String> {
         let writer = flow.writer(word)?;
         return match flow.written(&writer, word)? {
             Source::Memory(_) => None,
-            stored => value(flow, &stored, writer.at),
+            // What loads it may say the type of what is only copied.
+            stored => {
+                let loads = flow.instruction(user).is_some_and(|i| i.action == Action::Load);
+                let loaded = flow.used_as(&Source::Result(user, 0)).filter(|_| loads);
+                value_as(flow, &stored, writer.at, loaded)
+            }
         };
     }
-    let ty = flow.type_of(source)?;
+    value_as(flow, source, user, None)
+}
+
+/// A source's value in words. `other`: the type if nothing that makes it or uses it says one.
+fn value_as(flow: &Flow<'_>, source: &Source, user: At, other: Option<Scalar>) -> Option<String> {
+    let ty = flow.used_as(source).or(other).or_else(|| flow.type_of(source))?;
     if let Some(Canonical::Place(name, offset)) = canonical(flow, source, user, ty.bits()) {
         return Some(format!("`{name}` + {offset}"));
     }

@@ -10,7 +10,7 @@ use std::ops::Range;
 
 use prlx_trace::LaneMask;
 use prlx_trace::check::Space;
-use prlx_trace::dataflow::{Access, AccessKind, Action, DataFlow, Instruction, Operand, Visit};
+use prlx_trace::dataflow::{Access, AccessKind, Action, DataFlow, Instruction, Operand, Operation, Visit};
 use prlx_trace::kernel::Scalar;
 
 /// Bits of a place in the order that number the lanes of a visit.
@@ -93,8 +93,8 @@ pub struct Flow<'a> {
     /// What the device recorded.
     pub data: &'a DataFlow,
     warps: Vec<OnceCell<Index>>,
-    /// By register: the type that its uses give to its bits.
-    types: Vec<Scalar>,
+    /// By register: its type as declared, or for untyped bits, the one that its uses give it.
+    types: Vec<Option<Scalar>>,
     writes: OnceCell<Vec<Write>>,
 }
 
@@ -113,11 +113,40 @@ impl<'a> Flow<'a> {
         let warps = data.warps.iter().map(|_| OnceCell::new()).collect();
         Flow { data, warps, types: register_types(data), writes: OnceCell::new() }
     }
-    /// The type of a source's value; `None` if it is not that of a register.
+    /// The type of a source's value; `None` if it is not that of a register, nor stored from one.
     pub fn type_of(&self, source: &Source) -> Option<Scalar> {
-        let Source::Result(at, n) = source else { return None };
-        let register = *self.instruction(*at)?.results.get(*n)?;
-        self.types.get(register as usize).copied()
+        self.used_as(source).or_else(|| {
+            let Source::Result(at, n) = source else { return None };
+            let register = *self.instruction(*at)?.results.get(*n)?;
+            Some(match self.data.registers.get(register as usize)?.ty {
+                Scalar::B32 => Scalar::S32,
+                Scalar::B64 => Scalar::S64,
+                ty => ty,
+            })
+        })
+    }
+    /// The type that declarations and uses give to a value: of the register that holds it, or of the one that
+    /// it was stored from.
+    pub fn used_as(&self, source: &Source) -> Option<Scalar> {
+        let mut source = source.clone();
+        for _ in 0..COPIES {
+            source = match &source {
+                Source::Result(at, n) => {
+                    let instruction = self.instruction(*at)?;
+                    let register = *instruction.results.get(*n)?;
+                    if let Some(ty) = self.types.get(register as usize).copied().flatten() {
+                        return Some(ty);
+                    }
+                    if instruction.action != Action::Load {
+                        return None;
+                    }
+                    Source::Memory(self.read_word(*at, *n)?)
+                }
+                Source::Memory(word) => self.written(&self.writer(word)?, word)?,
+                _ => return None,
+            };
+        }
+        None
     }
     /// The visit at a place; `None` if there is none.
     pub fn visit(&self, at: At) -> Option<&'a Visit> {
@@ -162,8 +191,10 @@ impl<'a> Flow<'a> {
     /// The last write of a register before a visit, in its lane.
     pub fn definition(&self, register: u32, at: At) -> Source {
         let defs = self.index(at.warp).and_then(|i| i.defs.get(register as usize));
-        let defs = defs.map_or(&[][..], |d| &d[..d.partition_point(|&(visit, _)| visit < at.visit)]);
         let visits = &self.data.warps[at.warp as usize].visits;
+        let order = |visit: u32| visits[visit as usize].order;
+        let before = |d: &[(u32, u32)]| d.partition_point(|&(visit, _)| order(visit) < order(at.visit));
+        let defs = defs.map_or(&[][..], |d| &d[..before(d)]);
         let last = defs.iter().rev().find(|&&(visit, _)| visits[visit as usize].lanes >> at.lane & 1 == 1);
         last.map_or(Source::Nothing, |&(visit, n)| Source::Result(At { visit, ..at }, n as usize))
     }
@@ -197,6 +228,10 @@ impl<'a> Flow<'a> {
     pub fn operand(&self, operand: &Operand, at: At) -> Source {
         match operand {
             Operand::Register(r) | Operand::Not(r) => self.definition(*r, at),
+            Operand::OtherLane(r, lanes) => match lanes.get(at.lane as usize).copied().flatten() {
+                Some(lane) => self.definition(*r, At { lane: lane.into(), ..at }),
+                None => Source::Constant(0),
+            },
             Operand::Constant(bits) => Source::Constant(*bits),
             Operand::Special(name) => Source::Special(name.clone()),
             Operand::Symbol(name, offset) => Source::Symbol(name.clone(), *offset),
@@ -300,17 +335,23 @@ impl<'a> Flow<'a> {
     pub fn read_word(&self, at: At, n: usize) -> Option<Word> {
         let flow = self.data.warps.get(at.warp as usize)?;
         let instruction = self.instruction(at)?;
-        let mut accesses = flow.accesses_of(at.visit).iter();
-        let access = accesses.find(|a| a.kind != AccessKind::Write && a.lanes >> at.lane & 1 == 1)?;
-        let address = flow.address(access, at.lane)?;
-        let bytes = match instruction.action {
-            Action::Load => access.bytes / (instruction.results.len().max(1) as u32),
-            _ => access.bytes,
+        let accesses = || {
+            let all = flow.accesses_of(at.visit).iter();
+            all.filter(|a| a.kind != AccessKind::Write && a.lanes >> at.lane & 1 == 1)
         };
+        let results = instruction.results.len().max(1) as u32;
+        let (bytes, offset) = match instruction.action {
+            Action::Load => {
+                let bytes = accesses().map(|a| a.bytes).sum::<u32>() / results;
+                (bytes, n as u32 * bytes)
+            }
+            _ => (accesses().next()?.bytes, 0),
+        };
+        let (access, offset) = part(accesses(), offset)?;
         Some(Word {
             space: access.space,
             owner: owner(access, at.lane),
-            address: address + n as u64 * u64::from(bytes),
+            address: flow.address(access, at.lane)? + u64::from(offset),
             bytes: bytes.max(1),
             before: if instruction.action == Action::Atomic { self.moment(at) } else { self.order(at) },
         })
@@ -321,9 +362,15 @@ impl<'a> Flow<'a> {
         let offset = word.address.wrapping_sub(writer.address);
         match instruction.action {
             Action::Store => {
-                let count = instruction.operands.len().max(1) as u64;
-                let size = (u64::from(writer.access.bytes) / count).max(1);
-                let operand = instruction.operands.get((offset / size) as usize)?;
+                let flow = self.data.warps.get(writer.at.warp as usize)?;
+                let accesses = flow.accesses_of(writer.at.visit).iter();
+                let own = |a: &&Access| a.kind == AccessKind::Write && a.lanes >> writer.at.lane & 1 == 1;
+                let own = accesses.filter(own);
+                let bytes = own.clone().map(|a| u64::from(a.bytes)).sum::<u64>();
+                let before = own.take_while(|a| a.addresses != writer.access.addresses);
+                let before = before.map(|a| u64::from(a.bytes)).sum::<u64>();
+                let size = (bytes / instruction.operands.len().max(1) as u64).max(1);
+                let operand = instruction.operands.get(((before + offset) / size) as usize)?;
                 Some(self.operand(operand, writer.at))
             }
             Action::Copy => {
@@ -374,16 +421,14 @@ impl<'a> Flow<'a> {
 }
 
 /// The types of registers: as declared, or for untyped bits, that of the arithmetic they take part in,
-/// directly or through copies.
-fn register_types(data: &DataFlow) -> Vec<Scalar> {
-    use Scalar::{B8, B16, B32, B64, S32, S64};
-    let mut types: Vec<Scalar> = data.registers.iter().map(|r| r.ty).collect();
+/// directly or through copies; `None` if they take part in none.
+fn register_types(data: &DataFlow) -> Vec<Option<Scalar>> {
+    use Scalar::{B8, B16, B32, B64};
     let arithmetic = |i: &&Instruction| {
         matches!(i.action, Action::Compute | Action::Compare | Action::Atomic)
             && !matches!(i.ty, B8 | B16 | B32 | B64)
-            && copied(i) == 0
     };
-    let mut used: Vec<Option<Scalar>> = vec![None; types.len()];
+    let mut used: Vec<Option<Scalar>> = vec![None; data.registers.len()];
     for i in data.instructions.iter().filter(arithmetic) {
         let written = i.results.iter().copied().filter(|_| i.action == Action::Compute);
         for r in i.registers_read().chain(written) {
@@ -392,11 +437,15 @@ fn register_types(data: &DataFlow) -> Vec<Scalar> {
             }
         }
     }
+    for i in data.instructions.iter().filter(|i| i.action == Action::Convert) {
+        for r in &i.results {
+            if let Some(seen) = used.get_mut(*r as usize) {
+                *seen = Some(i.ty);
+            }
+        }
+    }
     for _ in 0..COPIES {
-        for i in &data.instructions {
-            let sources = i.operands.iter().take(copied(i)).filter_map(Operand::register);
-            let all: Vec<usize> =
-                sources.chain(i.results.iter().copied().take(copied(i).min(1))).map(|r| r as usize).collect();
+        for all in data.instructions.iter().flat_map(copies) {
             let mut known = None;
             all.iter().for_each(|r| prefer(&mut known, used.get(*r).copied().flatten()));
             for r in all {
@@ -406,30 +455,33 @@ fn register_types(data: &DataFlow) -> Vec<Scalar> {
             }
         }
     }
-    for (ty, used) in types.iter_mut().zip(used) {
-        if matches!(ty, B8 | B16 | B32 | B64) {
-            *ty = match used {
-                Some(used) if used.bits() == ty.bits() => used,
-                _ if *ty == B32 => S32,
-                _ if *ty == B64 => S64,
-                _ => *ty,
-            };
-        }
-    }
-    types
+    let declared = data.registers.iter().map(|r| r.ty);
+    let of = |(ty, used): (Scalar, Option<Scalar>)| match ty {
+        B8 | B16 | B32 | B64 => used.filter(|used| used.bits() == ty.bits()),
+        ty => Some(ty),
+    };
+    declared.zip(used).map(of).collect()
 }
 
 /// Copies in a row through which the type of a register is followed.
 const COPIES: usize = 4;
 
-/// How many of the first operands of an instruction its first result has the bits of; 0: the instruction
-/// computes or is no copy. The type in the name of a copy says nothing.
-fn copied(i: &Instruction) -> usize {
-    match i.opcode.split('.').next() {
-        Some("mov" | "shfl") => 1,
-        Some("selp") => 2,
-        _ => 0,
-    }
+/// For each result of a copy: the register, and those whose bits it can have. The type in the name of a copy
+/// says nothing.
+fn copies(i: &Instruction) -> Vec<Vec<usize>> {
+    let exchange = i.operation != Operation::Other;
+    let sources = match i.action {
+        Action::Move => 1,
+        Action::Exchange if exchange => 1,
+        Action::Select => 2,
+        _ => return Vec::new(),
+    };
+    let words = if i.operands.len() < sources * i.results.len() { 1 } else { i.results.len() };
+    let of = |(n, result): (usize, &u32)| {
+        let operands = (0..sources).filter_map(|s| i.operands.get(s * words + n)?.register());
+        std::iter::once(*result).chain(operands).map(|r| r as usize).collect()
+    };
+    i.results.iter().take(words).enumerate().map(of).collect()
 }
 
 /// Takes a type over if none is known, or if it is one of floating-point numbers.
@@ -438,6 +490,17 @@ fn prefer(seen: &mut Option<Scalar>, new: Option<Scalar>) {
     if seen.is_none() || matches!(new, Some(F16 | F32 | F64 | Bf16)) {
         *seen = new.or(*seen);
     }
+}
+
+/// The access that has the bytes at an offset into the bytes of all, and the offset in it.
+fn part<'a>(accesses: impl Iterator<Item = &'a Access>, mut offset: u32) -> Option<(&'a Access, u32)> {
+    for access in accesses {
+        if offset < access.bytes.max(1) {
+            return Some((access, offset));
+        }
+        offset -= access.bytes;
+    }
+    None
 }
 
 /// The lanes of a mask, ascending.

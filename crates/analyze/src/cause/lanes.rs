@@ -1,28 +1,34 @@
 //! Which lanes and operands a result of an exchange or of a matrix product depends on.
 
-use prlx_trace::dataflow::{Instruction, Operand};
+use prlx_trace::dataflow::{Instruction, Operand, Operation};
 
 use super::flow::{At, Flow};
 
-/// Lanes of the warps of PTX, whose instructions this file describes.
+/// Lanes of the warps of PTX, for whose instructions fragments and shuffles are described.
 const LANES: u32 = 32;
 
-/// The lane that a shuffle reads for a lane (PTX ISA, `shfl.sync`); `None` if it is no shuffle or its
-/// operands were not recorded.
+/// The lane that an exchange reads for a lane; `None` if it reads several, or its operands were not recorded.
 pub(super) fn source_lane(flow: &Flow<'_>, at: At) -> Option<u32> {
     let instruction = flow.instruction(at)?;
-    let mut parts = instruction.opcode.split('.');
-    if parts.next() != Some("shfl") {
-        return None;
-    }
-    let mode = parts.find(|p| matches!(*p, "up" | "down" | "bfly" | "idx"))?;
+    let lanes = flow.data.warp_size.lanes() as u32;
     let value = |i: usize| {
         let operand: &Operand = instruction.operands.get(i)?;
         flow.value(&flow.operand(operand, at), at)
     };
-    let (b, c) = (value(1)? as u32 & (LANES - 1), value(2)? as u32);
+    match instruction.operation {
+        Operation::Shuffle => shuffled(&instruction.opcode, at.lane, [value(1)?, value(2)?]),
+        Operation::ReadLane => Some(value(1)? as u32 % lanes),
+        Operation::ReadFirstLane => Some(flow.visit(at)?.lanes.trailing_zeros().min(lanes - 1)),
+        Operation::Permute => Some((value(1)? as u32).wrapping_add(value(2).unwrap_or(0) as u32) / 4 % lanes),
+        _ => None,
+    }
+}
+
+/// The lane that a shuffle of PTX reads for a lane (PTX ISA, `shfl.sync`), by its second and third operand.
+fn shuffled(opcode: &str, lane: u32, [b, c]: [u64; 2]) -> Option<u32> {
+    let mode = opcode.split('.').find(|p| matches!(*p, "up" | "down" | "bfly" | "idx"))?;
+    let (b, c) = (b as u32 & (LANES - 1), c as u32);
     let (clamp, segment) = (c & (LANES - 1), c >> 8 & (LANES - 1));
-    let lane = at.lane;
     let first = lane & segment;
     let last = first | clamp & !segment;
     let (from, inside) = match mode {

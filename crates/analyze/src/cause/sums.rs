@@ -8,7 +8,7 @@
 //! # Limitations
 //! At most [`MAX_TERMS`] addends. Sums inside matrix products are one addend each.
 
-use prlx_trace::dataflow::{Action, Instruction, Operand};
+use prlx_trace::dataflow::{Action, Instruction, Operand, Operation};
 use prlx_trace::element;
 use prlx_trace::kernel::Scalar;
 
@@ -66,11 +66,11 @@ struct Sum {
 /// Whether an instruction adds numbers: an atomic, or one of floating-point numbers. Additions of integers
 /// count only in the `whole` of a sum that atomics make: elsewhere they are index arithmetic.
 fn adds(i: &Instruction, whole: bool) -> bool {
-    let name = i.opcode.split('.').next().unwrap_or_default();
+    use Operation::{Add, MultiplyAdd, Subtract};
     match i.action {
-        Action::Atomic => i.opcode.split('.').any(|p| p == "add"),
-        Action::Compute if element::is_float(i.ty) => matches!(name, "add" | "sub" | "fma" | "mad"),
-        Action::Compute => whole && matches!(name, "add" | "sub"),
+        Action::Atomic => i.operation == Add,
+        Action::Compute if element::is_float(i.ty) => matches!(i.operation, Add | Subtract | MultiplyAdd),
+        Action::Compute => whole && matches!(i.operation, Add | Subtract),
         Action::Exchange => whole && i.opcode.starts_with("redux.sync.add"),
         _ => false,
     }
@@ -128,7 +128,7 @@ impl Sum {
         let mut add = |source: Source, user: At, sign: f64| {
             items.push(Item { source, user, sign, product: false });
         };
-        let name = instruction.opcode.split('.').next().unwrap_or_default();
+        let operation = instruction.operation;
         if instruction.action == Action::Atomic {
             let Source::Memory(word) = source else { return None };
             add(Source::Memory(Word { before: flow.moment(at), ..word }), at, sign);
@@ -139,9 +139,9 @@ impl Sum {
             each_lane(flow, ballot, predicate, |source, user| add(source, user, sign));
         } else if instruction.action == Action::Exchange {
             each_lane(flow, at, instruction.operands.first()?, |source, user| add(source, user, sign));
-        } else if matches!(name, "add" | "sub") {
+        } else if matches!(operation, Operation::Add | Operation::Subtract) {
             add(operand(0)?, at, sign);
-            add(operand(1)?, at, if name == "sub" { -sign } else { sign });
+            add(operand(1)?, at, if operation == Operation::Subtract { -sign } else { sign });
         } else {
             add(operand(2)?, at, sign);
             items.push(Item { source: Source::Result(at, 0), user: at, sign, product: true });
@@ -208,7 +208,7 @@ fn adder(flow: &Flow<'_>, mut source: Source, whole: bool) -> Option<(Source, At
                     {
                         return Some((source, at));
                     }
-                    Action::Move => flow.operand(instruction.operands.first()?, at),
+                    Action::Move => flow.operand(instruction.copied(*n)?, at),
                     Action::Load => Source::Memory(flow.read_word(at, *n)?),
                     Action::Exchange => {
                         let lane = super::lanes::source_lane(flow, at)?;
@@ -275,6 +275,7 @@ impl Walk<'_> {
                 return true;
             }
         }
+        let [only_a, only_b] = unmatched(&a, &b, equal);
         if a.terms.len() == b.terms.len() {
             let apart: Vec<usize> =
                 (0..a.terms.len()).filter(|&i| !equal(&a.terms[i], &b.terms[i])).collect();
@@ -282,15 +283,19 @@ impl Walk<'_> {
                 self.same_addends(pair, [&a, &b]);
                 return true;
             }
-            if apart.len() * 2 <= a.terms.len() && !self.permuted(&a, &b) {
-                let pairs = apart.iter().rev().map(|&i| [&a.terms[i], &b.terms[i]]).collect();
+            // An addend that the other side has at another place is no difference.
+            let alone = |i: &&usize| [&only_a, &only_b].iter().all(|only| only.binary_search(i).is_ok());
+            let pairs: Vec<[&Term; 2]> =
+                apart.iter().rev().filter(alone).map(|&i| [&a.terms[i], &b.terms[i]]).collect();
+            if apart.len() * 2 <= a.terms.len() && !pairs.is_empty() {
                 self.terms(pair, pairs);
                 return true;
             }
         }
-        let [only_a, only_b] = unmatched(&a, &b, equal);
         if only_a.is_empty() && only_b.is_empty() {
-            self.order(pair, [&a, &b]);
+            if !self.fused(pair, [&a, &b]) {
+                self.order(pair, [&a, &b]);
+            }
             return true;
         }
         self.leftover(pair, p, [&a, &b], [only_a, only_b]);
@@ -334,14 +339,9 @@ impl Walk<'_> {
         });
         match unlike {
             Some((x, y)) => {
-                let fused = x.product != y.product;
-                let what = match (fused, x.product) {
-                    (true, true) => {
-                        "A rounds once, in a fused multiply-add; B rounds the product and the sum".to_owned()
-                    }
-                    (true, false) => {
-                        "B rounds once, in a fused multiply-add; A rounds the product and the sum".to_owned()
-                    }
+                let what = match (x.product, y.product) {
+                    (true, false) => fused_in(0),
+                    (false, true) => fused_in(1),
                     _ => {
                         let text = |s: usize, at: At| {
                             self.flows[s].instruction(at).map_or("?", |i| &i.place.instruction).to_owned()
@@ -353,6 +353,18 @@ impl Walk<'_> {
             }
             None => self.order(pair, [a, b]),
         }
+    }
+    /// Explains sums with the same addends of which one side fuses more products. Returns whether it does.
+    fn fused(&mut self, pair: usize, sums: [&Sum; 2]) -> bool {
+        let products = sums.map(|s| s.terms.iter().filter(|t| t.product).collect::<Vec<_>>());
+        let side = usize::from(products[1].len() > products[0].len());
+        let Some(product) = products[side].last().filter(|_| products[0].len() != products[1].len()) else {
+            return false;
+        };
+        let mut places = sums.map(|s| Some(s.last));
+        places[side] = Some(product.at);
+        self.find(pair, CauseClass::Operation, 1, places, fused_in(side));
+        true
     }
     /// The same addends in another order: says how far such sums may be apart.
     fn order(&mut self, pair: usize, sums: [&Sum; 2]) {
@@ -438,7 +450,7 @@ impl Walk<'_> {
                     sums[side].terms.len(),
                     super::walk::name(side)
                 );
-                self.find(pair, CauseClass::Operation, 2, places, what);
+                self.find(pair, CauseClass::Operation, self.rank_of_origin(), places, what);
             }
         }
     }
@@ -490,6 +502,12 @@ impl Walk<'_> {
         let flow = self.flows[side];
         loaded_element(flow, term.sources(flow), term.at).map(|(_, element)| element)
     }
+}
+
+/// What differs if only one side fuses a product with an addition.
+fn fused_in(side: usize) -> String {
+    let (fused, twice) = (super::walk::name(side), super::walk::name(1 - side));
+    format!("{fused} rounds once, in a fused multiply-add; {twice} rounds the product and the sum")
 }
 
 /// A number of times in words.

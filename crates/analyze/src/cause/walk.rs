@@ -11,7 +11,7 @@
 use std::collections::HashSet;
 
 use prlx_trace::check::Space;
-use prlx_trace::dataflow::{Action, Instruction, Operand};
+use prlx_trace::dataflow::{Action, Instruction, Operand, Operation};
 
 use super::code_match::{CodeMatch, alike, contracted};
 use super::flow::{At, Flow, Source, Word, Writer, lanes};
@@ -236,12 +236,17 @@ impl<'a> Walk<'a> {
                 format!("{} uses a register that nothing has written", name(usize::from(undefined[1])));
             return self.find(pair, CauseClass::Undefined, 1, p.users.map(Some), what);
         }
-        let what = match &p.sources {
-            [Source::Constant(_), Source::Constant(_)] => "the constants differ".to_owned(),
-            [Source::Special(a), Source::Special(b)] if a == b => format!("`{a}` differs"),
-            _ => "the operands come from other places".to_owned(),
+        let (what, rank) = match &p.sources {
+            [Source::Constant(_), Source::Constant(_)] => ("the constants differ".to_owned(), 2),
+            [Source::Special(a), Source::Special(b)] if a == b => (format!("`{a}` differs"), 2),
+            _ => ("the operands come from other places".to_owned(), self.rank_of_origin()),
         };
-        self.find(pair, CauseClass::Operation, 2, p.users.map(Some), what);
+        self.find(pair, CauseClass::Operation, rank, p.users.map(Some), what);
+    }
+    /// The rank of another origin: code of which large parts have no counterpart has such differences anyway,
+    /// so there anything else explains more.
+    pub fn rank_of_origin(&self) -> u8 {
+        if self.code.similar { 2 } else { 5 }
     }
     /// Replaces copies by what they copy; then looks for why one side does what the other does not; then
     /// looks behind loads. Returns whether it did one of these.
@@ -266,14 +271,15 @@ impl<'a> Walk<'a> {
         let flow = self.flows[side];
         let Some(instruction) = flow.instruction(at) else { return false };
         let (source, user) = match instruction.action {
-            Action::Move | Action::Convert if instruction.operands.len() == 1 => {
-                (flow.operand(&instruction.operands[0], at), at)
-            }
+            Action::Move | Action::Convert => match instruction.copied(n) {
+                Some(operand) => (flow.operand(operand, at), at),
+                None => return false,
+            },
             Action::Load if instruction.space != Space::Params => match flow.read_word(at, n) {
                 Some(word) => (Source::Memory(word), at),
                 None => return false,
             },
-            Action::Select => match chosen(flow, instruction, at) {
+            Action::Select => match chosen(flow, instruction, at, n) {
                 Some(source) => (source, at),
                 None => return false,
             },
@@ -370,7 +376,7 @@ impl<'a> Walk<'a> {
         }
         let readers = self.pairs[pair].users;
         let atomic = |at: At, side: usize| {
-            self.flows[side].instruction(at).is_some_and(|i| i.opcode.starts_with("atom"))
+            self.flows[side].instruction(at).is_some_and(|i| i.action == Action::Atomic)
         };
         // Two atomics need no barrier between them: which comes first may differ.
         let order = atomic(there, other) && atomic(readers[other], other);
@@ -582,7 +588,7 @@ impl<'a> Walk<'a> {
                 let what = format!("A computes `{}`, B `{}`", a.place.instruction, b.place.instruction);
                 self.find(pair, CauseClass::Operation, 0, at.map(Some), what);
             }
-            Action::Select => self.select(pair, at, [a, b]),
+            Action::Select => self.select(pair, at, [a, b], n[0]),
             Action::Exchange => self.exchange(pair, at),
             Action::Matrix => self.matrix(pair, at, n),
             _ => self.operands(pair, at, [a, b], 0..a.operands.len()),
@@ -606,16 +612,17 @@ impl<'a> Walk<'a> {
         }
         self.addresses(pair, at);
     }
-    fn select(&mut self, pair: usize, at: [At; 2], [a, b]: [&Instruction; 2]) {
+    fn select(&mut self, pair: usize, at: [At; 2], [a, b]: [&Instruction; 2], n: usize) {
         let predicate =
-            [(0, a), (1, b)].map(|(s, i)| i.operands.get(2).map(|o| self.flows[s].operand(o, at[s])));
+            [(0, a), (1, b)].map(|(s, i)| i.operands.last().map(|o| self.flows[s].operand(o, at[s])));
         let [Some(x), Some(y)] = predicate else { return };
         let taken = self.flows[0].value(&x, at[0]);
         let sources = [x, y];
         if self.differ(&sources, at, 1) {
             return self.push(pair, sources, at, Some(Context::Guard));
         }
-        let chosen = usize::from(taken == Some(0));
+        let words = a.operands.len() / 2;
+        let chosen = usize::from(taken == Some(0)) * words + n.min(words.saturating_sub(1));
         self.operands(pair, at, [a, b], chosen..chosen + 1);
     }
     fn exchange(&mut self, pair: usize, at: [At; 2]) {
@@ -770,9 +777,12 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// What a selection gives: the operand that the predicate chooses, or of two constants, the predicate.
-fn chosen(flow: &Flow<'_>, instruction: &Instruction, at: At) -> Option<Source> {
-    let [a, b, predicate] = &instruction.operands[..] else { return None };
+/// What a selection gives as result `n`: the operand that the predicate chooses, or of two constants, the
+/// predicate.
+fn chosen(flow: &Flow<'_>, instruction: &Instruction, at: At, n: usize) -> Option<Source> {
+    let (predicate, values) = instruction.operands.split_last()?;
+    let (a, b) = values.split_at(values.len() / 2);
+    let (a, b) = (a.get(n)?, b.get(n)?);
     let predicate = flow.operand(predicate, at);
     if matches!((a, b), (Operand::Constant(_), Operand::Constant(_))) {
         return Some(predicate);
@@ -788,7 +798,6 @@ pub(super) fn name(side: usize) -> &'static str {
 
 /// Whether the first two operands may be exchanged.
 fn commutes(i: &Instruction) -> bool {
-    ["add", "mul", "fma", "mad", "min", "max", "and", "or", "xor"]
-        .iter()
-        .any(|op| i.opcode.split('.').next() == Some(op))
+    use Operation::{Add, Multiply, MultiplyAdd, Symmetric};
+    matches!(i.operation, Add | Multiply | MultiplyAdd | Symmetric)
 }

@@ -1,12 +1,14 @@
 //! The instructions of a kernel as the data flow names them.
 
+use prlx_isa::amdgpu::Native;
 use prlx_isa::ptx::opcode;
 use prlx_isa::view::{Base, Class, FuncId, Inst, InstId, Operand as View, Reg, Role, SymbolId, Type};
 use prlx_plan::function::body::scalar;
 use prlx_trace::check::Space;
-use prlx_trace::dataflow::{Action, Address, Instruction, Operand, Register};
+use prlx_trace::dataflow::{Action, Address, Instruction, Operand, Operation, Register};
 use rustc_hash::FxHashMap;
 
+use super::amd;
 use super::results::ResultPlane;
 use crate::check::findings::{place, variable};
 use crate::code::{Op, Plane};
@@ -24,6 +26,8 @@ pub(super) struct Table {
     pub continues: Vec<bool>,
     /// By instruction: the planes of its results.
     pub results: Vec<Vec<ResultPlane>>,
+    /// By instruction: whether it is the first of two operations that are one step.
+    pub pairs: Vec<bool>,
 }
 
 /// Makes the table.
@@ -61,16 +65,24 @@ pub(super) fn table(launch: &Launch<'_>) -> Table {
         out.steps.push(number);
         if number == next {
             let reader = Reader { launch, func, first: registers[func.index()] };
-            let (mut instruction, results) = reader.instruction(i, step as u32);
-            instruction.block = blocks[func.index()] + i.block.index() as u32;
-            out.instructions.push(instruction);
-            out.results.push(results);
+            let read = match i.semantics.native.get::<Native>() {
+                Some(native) => amd::read(&reader, i, native, step as u32),
+                None => vec![reader.instruction(i, step as u32)],
+            };
+            let count = read.len();
+            for (n, (mut instruction, results)) in read.into_iter().enumerate() {
+                instruction.block = blocks[func.index()] + i.block.index() as u32;
+                out.instructions.push(instruction);
+                out.results.push(results);
+                out.pairs.push(n + 1 < count);
+            }
         }
     }
     out
 }
 
-struct Reader<'a, 'l> {
+/// Reads the instructions of a function.
+pub(super) struct Reader<'a, 'l> {
     launch: &'a Launch<'l>,
     func: FuncId,
     /// Number of the function's first register.
@@ -78,7 +90,8 @@ struct Reader<'a, 'l> {
 }
 
 impl Reader<'_, '_> {
-    fn instruction(&self, i: &Inst, step: u32) -> (Instruction, Vec<ResultPlane>) {
+    /// The instruction of a step, and where its results lie.
+    pub fn instruction(&self, i: &Inst, step: u32) -> (Instruction, Vec<ResultPlane>) {
         let ty = opcode(i).types.first().copied().unwrap_or(Type::B32);
         let compares = i.class == Class::Compare;
         let ty = if compares { opcode(i).types.last().copied().unwrap_or(ty) } else { ty };
@@ -86,6 +99,7 @@ impl Reader<'_, '_> {
             place: place(self.launch, step).unwrap_or_default(),
             opcode: i.semantics.opcode.clone(),
             action: action(i),
+            operation: operation(&i.semantics.opcode),
             ty: scalar(ty),
             space: space(i),
             guard: i.guard.map(|g| (self.number(g.reg), g.negate)),
@@ -94,11 +108,19 @@ impl Reader<'_, '_> {
         for (operand, &role) in i.operands.iter().zip(&i.roles) {
             self.operand(operand, role, ty, &mut out);
         }
-        let mut results = Vec::new();
-        let mut registers = Vec::new();
         // What a load writes besides is another form of the same registers.
         let written = if i.class == Class::Load { 1 } else { i.operands.len() };
-        for (operand, &role) in i.operands.iter().zip(&i.roles).take(written) {
+        let (registers, results) = self.results(i.operands.iter().zip(i.roles.iter().copied()).take(written));
+        out.results = registers;
+        (out, results)
+    }
+    /// The registers that operands write, and where they lie.
+    pub fn results<'o>(
+        &self,
+        operands: impl Iterator<Item = (&'o View, Role)>,
+    ) -> (Vec<u32>, Vec<ResultPlane>) {
+        let (mut registers, mut results) = (Vec::new(), Vec::new());
+        for (operand, role) in operands {
             operand.for_each_reg(role, &mut |r, _, written| {
                 if written && let Some(result) = self.plane(r) {
                     registers.push(self.number(r));
@@ -106,8 +128,7 @@ impl Reader<'_, '_> {
                 }
             });
         }
-        out.results = registers;
-        (out, results)
+        (registers, results)
     }
     fn number(&self, r: Reg) -> u32 {
         self.first + r.index() as u32
@@ -123,7 +144,7 @@ impl Reader<'_, '_> {
         })
     }
     /// Adds what an operand reads.
-    fn operand(&self, operand: &View, role: Role, ty: Type, out: &mut Instruction) {
+    pub fn operand(&self, operand: &View, role: Role, ty: Type, out: &mut Instruction) {
         match operand {
             View::Address(base, offset) => {
                 let (base, offset) = match base {
@@ -172,6 +193,21 @@ impl Reader<'_, '_> {
     }
     fn symbol(&self, s: SymbolId) -> String {
         self.launch.module.symbols.get(s.index()).map_or_else(String::new, |s| variable(&s.name))
+    }
+}
+
+/// What an instruction of PTX computes.
+fn operation(opcode: &str) -> Operation {
+    let mut words = opcode.split('.');
+    match words.next().unwrap_or_default() {
+        "add" => Operation::Add,
+        "sub" => Operation::Subtract,
+        "mul" => Operation::Multiply,
+        "fma" | "mad" => Operation::MultiplyAdd,
+        "min" | "max" | "and" | "or" | "xor" => Operation::Symmetric,
+        "shfl" => Operation::Shuffle,
+        "atom" | "red" | "multimem" if words.any(|word| word == "add") => Operation::Add,
+        _ => Operation::Other,
     }
 }
 

@@ -12,7 +12,9 @@
 //! Products of `wgmma` are read when the warp waits for them: of several products into the same registers,
 //! each shows the last sum.
 
+mod amd;
 mod instructions;
+mod live_ranges;
 mod results;
 
 use prlx_lanes::LANES;
@@ -66,6 +68,10 @@ pub struct FlowRecorder {
     continues: Vec<bool>,
     /// By instruction: the planes of its results.
     results: Vec<Vec<ResultPlane>>,
+    /// By instruction: whether it is the first of two operations that are one step.
+    pairs: Vec<bool>,
+    /// Whether the registers are the hardware's.
+    hardware: bool,
     /// By warp, or by half of a warp.
     pending: Vec<Pending>,
     /// Halves of a warp ([`Launch::halves`]).
@@ -108,6 +114,8 @@ impl FlowRecorder {
             steps: table.steps,
             continues: table.continues,
             results: table.results,
+            pairs: table.pairs,
+            hardware: launch.code.exec.is_some(),
             pending: Vec::new(),
             halves: launch.halves() as usize,
             order: 0,
@@ -116,7 +124,10 @@ impl FlowRecorder {
         }
     }
     /// What was recorded of the launch.
-    pub fn finish(self) -> DataFlow {
+    pub fn finish(mut self) -> DataFlow {
+        if self.hardware {
+            live_ranges::split(&mut self.flow);
+        }
         self.flow
     }
     /// A warp is about to run a step: the lanes `group` came to it, and `lanes` of them run it.
@@ -144,20 +155,27 @@ impl FlowRecorder {
             Some(visit) => visit,
             None => {
                 self.settle(warp, at);
-                let flow = &mut self.flow.warps[at.warp];
+                let flow = &self.flow.warps[at.warp];
                 let (visit, Ok(values)) = (flow.visits.len() as u32, u32::try_from(flow.values.len())) else {
                     return;
                 };
-                flow.visits.push(Visit {
-                    order: self.order,
-                    instruction,
-                    group: u64::from(group) << at.first,
-                    lanes: u64::from(lanes) << at.first,
-                    values,
-                    uniform: 0,
-                });
-                self.order += 1;
-                self.bytes += size_of::<Visit>() as u64;
+                let order = match launch.code.steps[step as usize].op {
+                    Op::Ld(_) | Op::St(_) | Op::Atom(_) => self.order,
+                    _ if self.other_half(instruction, at) => self.order.saturating_sub(1),
+                    _ => self.order,
+                };
+                for instruction in instruction..=self.last_operation(instruction) {
+                    self.flow.warps[at.warp].visits.push(Visit {
+                        order,
+                        instruction,
+                        group: u64::from(group) << at.first,
+                        lanes: u64::from(lanes) << at.first,
+                        values,
+                        uniform: 0,
+                    });
+                    self.bytes += size_of::<Visit>() as u64;
+                }
+                self.order = order + 1;
                 self.pending[at.half].last = Some(visit);
                 visit
             }
@@ -188,6 +206,22 @@ impl FlowRecorder {
             }
         }
     }
+    /// The last operation of the step whose first one is `instruction`.
+    fn last_operation(&self, instruction: u32) -> u32 {
+        instruction + u32::from(self.pairs[instruction as usize])
+    }
+    /// Whether the visit before is one of the same instruction by the other half of the warp. All lanes read
+    /// their operands before one writes.
+    fn other_half(&self, instruction: u32, at: Place) -> bool {
+        let last = self.flow.warps[at.warp].visits.last();
+        last.is_some_and(|v| {
+            let own = v.group >> at.first << (u64::BITS as usize - LANES);
+            self.halves > 1
+                && v.order + 1 == self.order
+                && v.instruction == self.last_operation(instruction)
+                && own == 0
+        })
+    }
     /// Where the data flow of a warp, or of a half of one, is.
     fn place(&self, cta: &CtaState, warp: &Warp) -> Place {
         let (index, halves) = (warp.index as usize, self.halves);
@@ -208,7 +242,7 @@ impl FlowRecorder {
             self.pending[at.half].products.push(visit);
             return;
         }
-        let mut visits = vec![visit];
+        let mut visits: Vec<u32> = (visit..).take(1 + usize::from(self.pairs[instruction as usize])).collect();
         if opcode.starts_with("wgmma.wait_group") {
             visits.append(&mut self.pending[at.half].products);
         }

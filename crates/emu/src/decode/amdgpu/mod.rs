@@ -27,6 +27,7 @@ use prlx_isa::view::{BlockId, Class, FuncId, FunctionKind, Inst, InstId, Operand
 use prlx_lanes::{Args, Simd};
 use rustc_hash::FxHashMap;
 
+pub use self::alu::source_lanes;
 pub use self::float_mode::FloatMode;
 use self::launch_state::LaunchState;
 use super::binder::{Binder, BranchFixup, PlaneCounts, PlaneKind, kind};

@@ -5,7 +5,7 @@
 //! themselves, as compilers never write these lanes.
 
 use prlx_isa::amdgpu::Family;
-use prlx_isa::amdgpu::inst::{Encoding, Field};
+use prlx_isa::amdgpu::inst::{Encoding, Field, Inst};
 use prlx_lanes::Args;
 use prlx_lanes::amd::Width;
 
@@ -24,35 +24,7 @@ impl Decoder<'_, '_> {
     /// The first source of an instruction as DPP moves it between lanes. Lanes without a source leave the
     /// guard of the instruction.
     pub(super) fn across_lanes(&mut self, plane: u16, width: Width) -> Result<u16, EmuError> {
-        let inst = &self.inst;
-        let imm = match inst.encoding() {
-            Some(
-                Encoding::Vop1Dpp16
-                | Encoding::Vop2Dpp16
-                | Encoding::VopcDpp16
-                | Encoding::Vop3Dpp16
-                | Encoding::Vop3pDpp16,
-            ) => {
-                let masks = inst.get(Field::BankMask) << 12 | inst.get(Field::RowMask) << 16;
-                let mut imm = u64::from(inst.get(Field::DppCtrl) | masks);
-                imm |= if inst.get(Field::Bc) == 1 { BOUND } else { 0 };
-                imm | if inst.get(Field::Fi) == 1 { INACTIVE } else { 0 }
-            }
-            Some(
-                Encoding::Vop1Dpp8
-                | Encoding::Vop2Dpp8
-                | Encoding::VopcDpp8
-                | Encoding::Vop3Dpp8
-                | Encoding::Vop3pDpp8,
-            ) => {
-                // The first source's code says whether inactive lanes are read.
-                let word = if inst.words().len() > 2 { 1 } else { 0 };
-                let code = inst.words().get(word).copied().unwrap_or(0) & 0x1ff;
-                u64::from(inst.get(Field::DppSel)) | DPP8 | if code == 0xea { INACTIVE } else { 0 }
-            }
-            _ => return Ok(plane),
-        };
-        let imm = imm | if inst.target().family() == Family::Gfx9 { CDNA } else { 0 };
+        let Some(imm) = control(&self.inst) else { return Ok(plane) };
         let exec = self.exec();
         let on = self.b.temp(PlaneKind::Pred);
         let one = |d: &mut Self, from: u16| {
@@ -75,6 +47,40 @@ impl Decoder<'_, '_> {
         self.b.guard = on;
         Ok(moved)
     }
+}
+
+/// The constant of [`fetch`]; `None` if the instruction has no DPP.
+fn control(inst: &Inst) -> Option<u64> {
+    let imm = match inst.encoding()? {
+        Encoding::Vop1Dpp16
+        | Encoding::Vop2Dpp16
+        | Encoding::VopcDpp16
+        | Encoding::Vop3Dpp16
+        | Encoding::Vop3pDpp16 => {
+            let masks = inst.get(Field::BankMask) << 12 | inst.get(Field::RowMask) << 16;
+            let mut imm = u64::from(inst.get(Field::DppCtrl) | masks);
+            imm |= if inst.get(Field::Bc) == 1 { BOUND } else { 0 };
+            imm | if inst.get(Field::Fi) == 1 { INACTIVE } else { 0 }
+        }
+        Encoding::Vop1Dpp8
+        | Encoding::Vop2Dpp8
+        | Encoding::VopcDpp8
+        | Encoding::Vop3Dpp8
+        | Encoding::Vop3pDpp8 => {
+            // The first source's code says whether inactive lanes are read.
+            let word = if inst.words().len() > 2 { 1 } else { 0 };
+            let code = inst.words().get(word).copied().unwrap_or(0) & 0x1ff;
+            u64::from(inst.get(Field::DppSel)) | DPP8 | if code == 0xea { INACTIVE } else { 0 }
+        }
+        _ => return None,
+    };
+    Some(imm | if inst.target().family() == Family::Gfx9 { CDNA } else { 0 })
+}
+
+/// The lane that each lane of a wave reads as the first source, if the instruction has DPP.
+pub fn source_lanes(inst: &Inst) -> Option<Vec<Option<usize>>> {
+    let (imm, lanes) = (control(inst)?, inst.lanes().into());
+    Some((0..lanes).map(|lane| from(lane, lanes, imm)).collect())
 }
 
 /// The lane that a lane reads, by a control of DPP; `None` if there is none.

@@ -143,13 +143,28 @@ fn forward(w: &mut Wave<'_, '_>, a: &Args, exec: u64) {
 fn swizzle(w: &mut Wave<'_, '_>, a: &Args, exec: u64) {
     let offset = a.imm as usize;
     gather(w, a, exec, |_, lane| {
-        let source = if offset >> 15 & 1 == 1 {
-            (lane & !3) | (offset >> (2 * (lane & 3)) & 3)
-        } else {
-            (lane & !31) | ((((lane & 31) & (offset & 31)) | (offset >> 5 & 31)) ^ (offset >> 10 & 31))
-        };
+        let source = swizzled(lane, offset);
         Some(if exec >> source & 1 == 1 { Read::Lane(source) } else { Read::Zero })
     });
+}
+
+/// The lane that a lane reads by `ds_swizzle_b32`.
+fn swizzled(lane: usize, offset: usize) -> usize {
+    if offset >> 15 & 1 == 1 {
+        return (lane & !3) | (offset >> (2 * (lane & 3)) & 3);
+    }
+    (lane & !31) | ((((lane & 31) & (offset & 31)) | (offset >> 5 & 31)) ^ (offset >> 10 & 31))
+}
+
+/// The lane that each lane of a wave reads, if the operation has a fixed one for each.
+pub fn source_lanes(inst: &Inst) -> Option<Vec<Option<usize>>> {
+    let lanes = 0..usize::from(inst.lanes());
+    let offset = (inst.get(Field::Offset0) | inst.get(Field::Offset1) << 8) as usize;
+    Some(match inst.name() {
+        "ds_swizzle_b32" => lanes.map(|lane| Some(swizzled(lane, offset))).collect(),
+        "v_permlane64_b32" if inst.lanes() == 64 => lanes.map(|lane| Some(lane ^ 32)).collect(),
+        _ => return None,
+    })
 }
 
 /// The operations of LDS that only move values between lanes.

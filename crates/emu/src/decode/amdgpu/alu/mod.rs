@@ -28,7 +28,7 @@ mod scalars;
 
 use prlx_isa::amdgpu::Family;
 use prlx_isa::amdgpu::inst::table::{Class, Kind, Role};
-use prlx_isa::amdgpu::inst::{Encoding, Field, Operand, Reg};
+use prlx_isa::amdgpu::inst::{Encoding, Field, Inst, Operand, Reg};
 use prlx_lanes::Args;
 use prlx_lanes::amd::{Width, convert, float};
 use prlx_lanes::round::Round;
@@ -38,6 +38,11 @@ use self::operand::{Source, Target32};
 use super::decoder::Decoder;
 use crate::code::{NO_GUARD, Op};
 use crate::error::{EmuError, unsupported};
+
+/// The lane that each lane of a wave reads as the first source, if that is the same in every execution.
+pub fn source_lanes(inst: &Inst) -> Option<Vec<Option<usize>>> {
+    dpp::source_lanes(inst).or_else(|| lanes::source_lanes(inst))
+}
 
 /// Appends the steps of an instruction that only computes on registers.
 ///
