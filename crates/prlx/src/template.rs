@@ -20,7 +20,9 @@ use std::path::{Component, Path, PathBuf};
 use anyhow::{Context, Result, anyhow};
 use prlx_driver::session::KernelPattern;
 use prlx_driver::signature::{Signature, cluster_unit, limit};
-use prlx_driver::{Error, ErrorKind, Job, ParamUse, compile_cuda, element, param_uses, quoted, short_name};
+use prlx_driver::{
+    Error, ErrorKind, Job, ParamUse, compile_cuda, element, param_uses, param_uses_amd, quoted, short_name,
+};
 use prlx_isa::amdgpu::object::{self, ValueKind};
 use prlx_isa::ptx;
 use prlx_isa::view::{Function, Module, Space};
@@ -84,7 +86,7 @@ pub fn launch_template(
     signature.params.retain(|p| amd.is_none() || !p.name.starts_with("hidden_"));
     let function = module.functions.iter().find(|f| f.name == signature.name);
     let uses = match &amd {
-        Some(amd) => amd.uses(&signature),
+        Some(amd) => amd.uses(&signature, function),
         None => function.map(|f| param_uses(&module, f, &text)).unwrap_or_default(),
     };
     let extracted = image.filter(|_| amd.is_none()).map(|_| output.with_extension("ptx"));
@@ -93,7 +95,7 @@ pub fn launch_template(
     let name = output.display().to_string();
     let shared = shared(&module, function);
     let mut first = None;
-    for block in blocks(&signature) {
+    for block in blocks(&signature, amd.is_some()) {
         let mut out = String::new();
         head(&mut out, &signature, (&place, arch), &name, block, shared);
         for (i, param) in signature.params.iter().enumerate() {
@@ -139,18 +141,16 @@ struct AmdCode {
 }
 
 impl AmdCode {
-    /// What is known of the parameters of a kernel: which are pointers.
-    fn uses(&self, kernel: &Signature) -> Vec<ParamUse> {
+    /// How a kernel uses its parameters. The metadata says which are pointers.
+    fn uses(&self, kernel: &Signature, function: Option<&Function>) -> Vec<ParamUse> {
         let named = self.metadata.kernels.iter().find(|k| k.name == kernel.name);
         let args = named.map_or(&[][..], |k| k.args.as_slice());
-        let uses = |param: &Param| {
+        let pointer = |param: &Param| {
             let arg = args.iter().find(|a| a.offset == u64::from(param.offset));
-            ParamUse {
-                pointer: arg.is_some_and(|a| a.kind == ValueKind::GlobalBuffer),
-                ..ParamUse::default()
-            }
+            arg.is_some_and(|a| a.kind == ValueKind::GlobalBuffer)
         };
-        kernel.params.iter().map(uses).collect()
+        let pointers: Vec<bool> = kernel.params.iter().map(pointer).collect();
+        function.map(|f| param_uses_amd(f, &kernel.params, &pointers)).unwrap_or_default()
     }
 }
 
@@ -292,14 +292,16 @@ fn head(
 }
 
 /// The block that the kernel was compiled for, or the usual ones that it allows.
-fn blocks(signature: &Signature) -> Vec<Dim3> {
+fn blocks(signature: &Signature, amd: bool) -> Vec<Dim3> {
     if let Some(required) = limit(&signature.limits, "reqntid") {
         return vec![required];
     }
-    let most = limit(&signature.limits, "maxntid").map_or(1024, |d| d.volume());
+    let limit = limit(&signature.limits, "maxntid");
+    let most = limit.map_or(1024, |d| d.volume());
     let mut allowed: Vec<Dim3> = BLOCKS.into_iter().filter(|b| b.volume() <= most).collect();
-    // A kernel that is compiled for at most so many threads is usually launched with all of them.
-    if limit(&signature.limits, "maxntid").is_some() && (1..=1024).contains(&most) {
+    // A kernel that is compiled for at most so many threads is usually launched with all of them. Compilers of
+    // HIP write 1024 if the source says nothing.
+    if limit.is_some() && (1..=1024).contains(&most) && !(amd && most == 1024) {
         allowed.insert(0, Dim3 { x: most as u32, y: 1, z: 1 });
     }
     allowed
@@ -318,8 +320,14 @@ fn argument(out: &mut String, signature: &Signature, param: &Param, used: ParamU
     } else if used.pointer && size == 8 {
         buffer(out, &used);
     } else {
-        let value = if element::is_float(param.ty) { "1.0".to_owned() } else { scalar(param.ty).to_string() };
-        let _ = writeln!(out, "value = {value}  # {}", param.ty.name());
+        let ty = used.element.unwrap_or(param.ty);
+        let value = if element::is_float(ty) { "1.0".to_owned() } else { scalar(ty).to_string() };
+        // Machine code does not declare types.
+        match ty == param.ty || !element::is_float(ty) {
+            true => writeln!(out, "value = {value}  # {}", ty.name()),
+            false => writeln!(out, "type  = \"{}\"\nvalue = {value}", ty.name()),
+        }
+        .unwrap_or_default();
     }
 }
 

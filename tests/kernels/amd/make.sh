@@ -18,6 +18,16 @@ for target in gfx942 gfx1100; do
     -o calls.$target.co
 done
 
+hip="clang-22 -x hip --offload-device-only --no-gpu-bundle-output -nogpuinc -nogpulib -mcode-object-version=5 -O2"
+hip="$hip -std=c++17 -gline-tables-only -fdebug-compilation-dir=. -fms-extensions -I hip -include gpu.h"
+for target in gfx942 gfx1100; do
+  for kernel in softmax histogram; do
+    $hip --offload-arch=$target -DWRONG=0 $kernel.hip -o $kernel.good.$target.co
+    $hip --offload-arch=$target -DWRONG=1 $kernel.hip -o $kernel.bad.$target.co
+  done
+  $hip --offload-arch=$target elements.hip -o elements.$target.co
+done
+
 # The compiler warns that the copies of the kernels that only other kernels could call use LDS.
 cl="$clang -cl-std=CL2.0 -cl-kernel-arg-info -ffunction-sections -Wl,--gc-sections -w"
 $cl -mcpu=gfx1030 -mcode-object-version=4 parts.cl -o parts.gfx1030.co

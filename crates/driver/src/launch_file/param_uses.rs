@@ -221,7 +221,7 @@ fn float_of(inst: &Inst, reads: bool, bits: u32) -> Option<Scalar> {
 }
 
 /// The usual type of elements that are never used in a typed way.
-fn untyped(bits: u32, integer: bool) -> Option<Scalar> {
+pub(super) fn untyped(bits: u32, integer: bool) -> Option<Scalar> {
     Some(match (bits, integer) {
         (8, _) => Scalar::U8,
         (16, true) => Scalar::U16,
@@ -234,7 +234,7 @@ fn untyped(bits: u32, integer: bool) -> Option<Scalar> {
 }
 
 /// Whether a type is a floating-point type of at most `bits` bits.
-fn is_float_within(ty: Scalar, bits: u32) -> bool {
+pub(super) fn is_float_within(ty: Scalar, bits: u32) -> bool {
     matches!(ty, Scalar::F16 | Scalar::Bf16 | Scalar::F32 | Scalar::F64) && ty.bits() <= bits
 }
 
@@ -248,7 +248,7 @@ fn rank(ty: Option<Scalar>) -> u8 {
 }
 
 /// The type of elements for a type that has a meaning; `None` for bits.
-fn scalar(ty: Type) -> Option<Scalar> {
+pub(super) fn scalar(ty: Type) -> Option<Scalar> {
     Some(match ty.name() {
         "u8" => Scalar::U8,
         "u16" => Scalar::U16,

@@ -72,6 +72,24 @@ fn barriers_of_the_cta() {
 }
 
 #[test]
+fn an_atomic_does_not_hide_the_write_before_it() {
+    // Warp 0 writes a word and adds to it; warp 1 adds to it.
+    let adds = |between: &str| {
+        let body = format!(
+            ".shared .align 4 .b8 tile[4];\nmov.u32 %r1, tile;\nsetp.lt.u32 %p1, %r0, 1;\n\
+             @%p1 st.shared.u32 [%r1], 0;\n{between}\natom.shared.add.u32 %r2, [%r1], 1;"
+        );
+        Case::new(&body).shape(1, 64)
+    };
+    let f = racy(&adds(""));
+    assert!(f.what.starts_with("an atomic of `tile` and a write of another"), "{}", f.what);
+    clean(&adds("bar.sync 0;"));
+    // In one thread, program order is enough.
+    let own = adds("").body.replace("atom", "@%p1 atom");
+    clean(&Case::new(&own).shape(1, 64));
+}
+
+#[test]
 fn lanes_of_a_warp() {
     let f = racy(&exchange(1, ""));
     assert!(f.what.contains("of another lane of the warp"), "{}", f.what);

@@ -2,8 +2,11 @@
 //! nothing.
 
 use crate::case::Case;
+use prlx_driver::Job;
+use prlx_emu::{Emulator, Options};
 use prlx_trace::check::Space;
-use prlx_trace::dataflow::{AccessKind, Action, DataFlow};
+use prlx_trace::dataflow::{AccessKind, Action, DataFlow, Operand, Operation};
+use prlx_trace::kernel::Scalar;
 
 /// A guarded load, a loop, an exchange through shared memory, and a shuffle.
 const BODY: &str = "\
@@ -109,4 +112,85 @@ fn recording_stops_at_its_limit() {
     assert!(!flow.complete);
     let visits: usize = flow.warps.iter().map(|w| w.visits.len()).sum();
     assert!(visits > 0 && visits < 40, "{visits}");
+}
+
+/// The data flow of a kernel of AMD's, a row of whose input is `0, 1, 2, …`.
+fn softmax(target: &str) -> DataFlow {
+    let text = format!(
+        "module = 'softmax.good.{target}.co'\nkernel = 'softmax'\ngrid = 1\nblock = 64\n\
+         [[arg]]\nname = 'x'\ntype = 'f32'\niota = 0\nlen = 64\n\
+         [[arg]]\nname = 'y'\ntype = 'f32'\nfill = 0\nlen = 64\nout = true\n[[arg]]\nname = 'cols'\nvalue = 50\n"
+    );
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/kernels/amd/");
+    let job = Job::parse("launch.toml", &text, &|file| Ok(std::fs::read(format!("{folder}{file}")).unwrap()));
+    let mut device = Emulator::new(Options { dataflow: Some(1 << 24), ..Options::default() });
+    prlx_driver::run(&mut device, &job.unwrap()).unwrap();
+    device.take_dataflow().unwrap()
+}
+
+/// The value of a register in a lane before a visit.
+fn before(flow: &DataFlow, warp: usize, visit: u32, lane: u32, register: u32) -> Option<u64> {
+    let visits = &flow.warps[warp].visits;
+    let order = visits[visit as usize].order;
+    let earlier = visits.iter().enumerate().rev().filter(|(_, v)| v.order < order && v.lanes >> lane & 1 == 1);
+    let mut values = earlier.filter_map(|(at, v)| {
+        let results = &flow.instructions[v.instruction as usize].results;
+        let n = results.iter().position(|r| *r == register)?;
+        flow.warps[warp].value(&flow.instructions, at as u32, n, lane)
+    });
+    values.next()
+}
+
+#[test]
+fn results_of_amd_code_follow_from_its_operands() {
+    for target in ["gfx942", "gfx1100"] {
+        let flow = softmax(target);
+        assert!(flow.complete);
+        let mut checked = [0; 4];
+        for (warp, of) in flow.warps.iter().enumerate() {
+            for (at, v) in of.visits.iter().enumerate().filter(|(_, v)| v.lanes != 0) {
+                let i = &flow.instructions[v.instruction as usize];
+                if i.operands.iter().any(|o| matches!(o, Operand::Special(_))) {
+                    continue;
+                }
+                let lane = v.lanes.trailing_zeros();
+                let bits = |n: usize| match &i.operands[n] {
+                    Operand::Register(r) => before(&flow, warp, at as u32, lane, *r),
+                    Operand::Constant(bits) => Some(*bits),
+                    _ => None,
+                };
+                let float = |n: usize| bits(n).map(|bits| f32::from_bits(bits as u32));
+                let result = of.value(&flow.instructions, at as u32, 0, lane);
+                let (kind, expected) = match (i.action, i.operation, i.ty) {
+                    (Action::Compute, Operation::Add, Scalar::F32) => {
+                        (0, float(0).zip(float(1)).map(|(a, b)| (a + b).to_bits().into()))
+                    }
+                    (Action::Compute, Operation::Subtract, Scalar::F32) => {
+                        (1, float(0).zip(float(1)).map(|(a, b)| (a - b).to_bits().into()))
+                    }
+                    (Action::Select, ..) => {
+                        let chosen = bits(2).and_then(|p| bits(usize::from(p == 0)));
+                        (2, chosen)
+                    }
+                    (Action::Move, ..) => (3, bits(0)),
+                    _ => continue,
+                };
+                assert!(expected.is_some(), "{target}: {i:?}");
+                assert_eq!(result, expected, "{target}: {i:?}");
+                checked[kind] += 1;
+            }
+        }
+        assert!(checked.iter().all(|n| *n > 0), "{target}: {checked:?}");
+    }
+}
+
+#[test]
+fn accesses_of_amd_code_with_two_addresses() {
+    for (target, opcode, unit) in [("gfx942", "ds_read2_b32", 4), ("gfx1100", "ds_load_2addr_b32", 4)] {
+        let flow = softmax(target);
+        let of: Vec<_> = flow.instructions.iter().filter(|i| i.opcode == opcode).collect();
+        assert_eq!(of.len(), 12, "{target}");
+        assert_eq!((of[0].addresses[0].offset, of[0].addresses[1].offset), (0, 32 * unit));
+        assert!(of.iter().all(|i| i.operands.is_empty() && i.results.len() == 2), "{target}");
+    }
 }
