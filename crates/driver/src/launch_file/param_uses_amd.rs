@@ -14,9 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use prlx_isa::amdgpu::Native;
 use prlx_isa::amdgpu::inst::{Field, Inst as Machine};
-use prlx_isa::view::{
-    Base, BlockId, Class, Effect, Eval, Function, Inst, Operand, Reg, Role, Space,
-};
+use prlx_isa::view::{Base, BlockId, Class, Effect, Eval, Function, Inst, Operand, Reg, Role, Space};
 use prlx_trace::kernel::{Param, Scalar};
 
 use super::param_uses::{ParamUse, is_float_within, scalar, untyped};
@@ -58,13 +56,9 @@ impl Value {
 /// What the registers hold. A register that is missing holds nothing of interest.
 type State = BTreeMap<Reg, Value>;
 
-/// How the kernel `function` uses each of its parameters, which are `params`. `pointer`: by parameter, whether
-/// it is an address.
-pub fn param_uses_amd(
-    function: &Function,
-    params: &[Param],
-    pointer: &[bool],
-) -> Vec<ParamUse> {
+/// How the kernel `function` uses each of its parameters, `params`. `pointer`: by parameter, whether it is an
+/// address.
+pub fn param_uses_amd(function: &Function, params: &[Param], pointer: &[bool]) -> Vec<ParamUse> {
     let kernel = Kernel { function, params, pointer };
     let mut found = Found { uses: vec![ParamUse::default(); params.len()], ..Found::default() };
     for (used, pointer) in found.uses.iter_mut().zip(pointer) {
@@ -117,10 +111,15 @@ impl Kernel<'_> {
     /// Follows one instruction.
     fn step(&self, inst: &Inst, index: usize, state: &mut State) {
         let results = words_of(inst, &[Role::Def, Role::UseDef]);
-        let values: Vec<Value> = results.iter().enumerate().map(|(n, _)| self.result(inst, index, n, state)).collect();
+        let values: Vec<Value> =
+            results.iter().enumerate().map(|(n, _)| self.result(inst, index, n, state)).collect();
         for (reg, value) in results.into_iter().zip(values) {
             let Some(reg) = reg else { continue };
-            if value == Value::default() { state.remove(&reg) } else { state.insert(reg, value) };
+            if value == Value::default() {
+                state.remove(&reg)
+            } else {
+                state.insert(reg, value)
+            };
         }
     }
 
@@ -168,7 +167,9 @@ impl Kernel<'_> {
             }
             _ => None,
         });
-        let Some(at) = at.and_then(|at| u32::try_from(at + 4 * n as i64).ok()) else { return Value::default() };
+        let Some(at) = at.and_then(|at| u32::try_from(at + 4 * n as i64).ok()) else {
+            return Value::default();
+        };
         let holds = |p: &Param| (p.offset..p.offset + p.size).contains(&at);
         let Some(position) = self.params.iter().position(holds) else { return Value::default() };
         match self.pointer.get(position) {
@@ -230,7 +231,9 @@ impl Found {
                 for origin in &value.origins {
                     let fits = match origin {
                         Origin::Load(_) => true,
-                        Origin::Argument(at) => kernel.params.get(*at).is_some_and(|p| p.size * 8 >= ty.bits()),
+                        Origin::Argument(at) => {
+                            kernel.params.get(*at).is_some_and(|p| p.size * 8 >= ty.bits())
+                        }
                     };
                     if fits {
                         let known = self.types.get(origin).copied();
@@ -249,8 +252,10 @@ impl Found {
             return;
         }
         let addresses = words_of(inst, &[Role::Addr]).into_iter().flatten();
-        let mut pointers: BTreeSet<usize> =
-            addresses.filter_map(|reg| state.get(&reg)).flat_map(|value| value.pointers.iter().copied()).collect();
+        let mut pointers: BTreeSet<usize> = addresses
+            .filter_map(|reg| state.get(&reg))
+            .flat_map(|value| value.pointers.iter().copied())
+            .collect();
         pointers.retain(|p| kernel.pointer.get(*p) == Some(&true));
         for (_, used) in self.uses.iter_mut().enumerate().filter(|(p, _)| pointers.contains(p)) {
             used.read |= inst.class != Class::Store;

@@ -62,7 +62,8 @@ fn memory(out: &mut Instruction, machine: &Machine) {
         return;
     };
     if let Some(offsets) = machine.two_offsets() {
-        let stride = if machine.name().contains("st64") || machine.name().contains("stride64") { 64 } else { 1 };
+        let stride =
+            if machine.name().contains("st64") || machine.name().contains("stride64") { 64 } else { 1 };
         let unit = i64::from(machine.access_bytes().unwrap_or(0) / 2) * stride;
         let base = first.clone();
         out.addresses = vec![base; offsets.len()];
@@ -97,7 +98,9 @@ fn registers(out: &mut Instruction, i: &Inst, machine: &Machine) {
 
 /// Whether nothing but the operands decides the result.
 fn is_plain(machine: &Machine) -> bool {
-    use Encoding::{Mai, Vop1Sdwa, Vop2Sdwa, Vop3, Vop3Dpp8, Vop3Dpp16, Vop3p, Vop3pDpp8, Vop3pDpp16, VopcSdwa};
+    use Encoding::{
+        Mai, Vop1Sdwa, Vop2Sdwa, Vop3, Vop3Dpp8, Vop3Dpp16, Vop3p, Vop3pDpp8, Vop3pDpp16, VopcSdwa,
+    };
     let encoding = machine.encoding();
     let set = |fields: &[Field]| fields.iter().any(|f| machine.get(*f) != 0);
     match encoding {
@@ -190,13 +193,7 @@ fn accumulates(name: &str) -> bool {
 }
 
 /// The two operations of a pair.
-fn pair(
-    reader: &Reader<'_, '_>,
-    i: &Inst,
-    machine: &Machine,
-    names: [&str; 2],
-    step: u32,
-) -> Vec<Read> {
+fn pair(reader: &Reader<'_, '_>, i: &Inst, machine: &Machine, names: [&str; 2], step: u32) -> Vec<Read> {
     let all: Vec<(&View, Role)> = i.operands.iter().zip(i.roles.iter().copied()).collect();
     let written = |(_, (_, role)): &(usize, &(&View, Role))| matches!(role, Role::Def | Role::UseDef);
     let second = all.iter().enumerate().filter(written).nth(1).map_or(all.len(), |(at, _)| at);
@@ -238,7 +235,8 @@ fn packed(reader: &Reader<'_, '_>, i: &Inst, machine: &Machine, step: u32) -> Op
     let sources: Vec<&[View; 2]> = operands.collect::<Option<_>>()?;
     let (base, _) = reader.instruction(i, step);
     let moves = word == "mov";
-    let (low, high) = (machine.get(Field::OpSel), machine.get(Field::OpSelHi) | machine.get(Field::OpSelHi2) << 2);
+    let (low, high) =
+        (machine.get(Field::OpSel), machine.get(Field::OpSelHi) | machine.get(Field::OpSelHi2) << 2);
     let one = |half: usize| {
         // A move takes a word of each source.
         let select = if half == 1 && !moves { high } else { low };

@@ -242,7 +242,8 @@ impl FlowRecorder {
             self.pending[at.half].products.push(visit);
             return;
         }
-        let mut visits: Vec<u32> = (visit..).take(1 + usize::from(self.pairs[instruction as usize])).collect();
+        let mut visits: Vec<u32> =
+            (visit..).take(1 + usize::from(self.pairs[instruction as usize])).collect();
         if opcode.starts_with("wgmma.wait_group") {
             visits.append(&mut self.pending[at.half].products);
         }

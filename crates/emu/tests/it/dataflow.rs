@@ -119,7 +119,8 @@ fn softmax(target: &str) -> DataFlow {
     let text = format!(
         "module = 'softmax.good.{target}.co'\nkernel = 'softmax'\ngrid = 1\nblock = 64\n\
          [[arg]]\nname = 'x'\ntype = 'f32'\niota = 0\nlen = 64\n\
-         [[arg]]\nname = 'y'\ntype = 'f32'\nfill = 0\nlen = 64\nout = true\n[[arg]]\nname = 'cols'\nvalue = 50\n"
+         [[arg]]\nname = 'y'\ntype = 'f32'\nfill = 0\nlen = 64\nout = true\n\
+         [[arg]]\nname = 'cols'\nvalue = 50\n"
     );
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/kernels/amd/");
     let job = Job::parse("launch.toml", &text, &|file| Ok(std::fs::read(format!("{folder}{file}")).unwrap()));
@@ -132,7 +133,8 @@ fn softmax(target: &str) -> DataFlow {
 fn before(flow: &DataFlow, warp: usize, visit: u32, lane: u32, register: u32) -> Option<u64> {
     let visits = &flow.warps[warp].visits;
     let order = visits[visit as usize].order;
-    let earlier = visits.iter().enumerate().rev().filter(|(_, v)| v.order < order && v.lanes >> lane & 1 == 1);
+    let earlier =
+        visits.iter().enumerate().rev().filter(|(_, v)| v.order < order && v.lanes >> lane & 1 == 1);
     let mut values = earlier.filter_map(|(at, v)| {
         let results = &flow.instructions[v.instruction as usize].results;
         let n = results.iter().position(|r| *r == register)?;
