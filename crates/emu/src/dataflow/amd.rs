@@ -16,7 +16,7 @@ use prlx_plan::function::body::scalar;
 use prlx_trace::dataflow::{Action, Instruction, Operand, Operation};
 use prlx_trace::kernel::Scalar;
 
-use super::instructions::Reader;
+use super::reader::Reader;
 use super::results::ResultPlane;
 use crate::decode::amdgpu::source_lanes;
 
@@ -55,15 +55,16 @@ fn type_of(i: &Inst, name: &str) -> Scalar {
 fn memory(out: &mut Instruction, machine: &Machine) {
     out.operands.retain(|o| o.register().is_some());
     if out.action == Action::Atomic && !machine.name().contains("_pk_") {
-        let adds = machine.name().split('_').any(|word| word == "add");
-        out.operation = if adds { Operation::Add } else { Operation::Other };
+        if machine.name().split('_').any(|word| word == "add") {
+            out.operation = Operation::Add;
+        }
     }
     let Some(first) = out.addresses.first_mut().filter(|a| matches!(a.base, Operand::Register(_))) else {
         return;
     };
     if let Some(offsets) = machine.two_offsets() {
-        let stride =
-            if machine.name().contains("st64") || machine.name().contains("stride64") { 64 } else { 1 };
+        let far = ["st64", "stride64"].iter().any(|word| machine.name().contains(word));
+        let stride = if far { 64 } else { 1 };
         let unit = i64::from(machine.access_bytes().unwrap_or(0) / 2) * stride;
         let base = first.clone();
         out.addresses = vec![base; offsets.len()];
@@ -101,11 +102,9 @@ fn is_plain(machine: &Machine) -> bool {
     use Encoding::{
         Mai, Vop1Sdwa, Vop2Sdwa, Vop3, Vop3Dpp8, Vop3Dpp16, Vop3p, Vop3pDpp8, Vop3pDpp16, VopcSdwa,
     };
-    let encoding = machine.encoding();
     let set = |fields: &[Field]| fields.iter().any(|f| machine.get(*f) != 0);
-    match encoding {
-        Some(Mai) => machine.name().starts_with("v_accvgpr"),
-        Some(Vop1Sdwa | Vop2Sdwa | VopcSdwa | Vop3p | Vop3pDpp8 | Vop3pDpp16) => {
+    match machine.encoding() {
+        Some(Mai | Vop1Sdwa | Vop2Sdwa | VopcSdwa | Vop3p | Vop3pDpp8 | Vop3pDpp16) => {
             machine.name().starts_with("v_accvgpr")
         }
         Some(Vop3 | Vop3Dpp8 | Vop3Dpp16) => {
@@ -144,9 +143,8 @@ fn arrange(out: &mut Instruction, name: &str) {
         ("subrev", _) if out.operands.len() > 1 => out.operands.swap(0, 1),
         _ => {}
     }
-    // Scalar operations write SCC, too, and some vector operations a carry.
-    let wide = matches!(out.ty.bits(), 64);
-    if wide || out.action != Action::Compute {
+    // Numbers of 64 bits are in two registers.
+    if out.ty.bits() == 64 || out.action != Action::Compute {
         return;
     }
     out.operation = match (word, out.operands.len()) {

@@ -15,6 +15,7 @@
 mod amd;
 mod instructions;
 mod live_ranges;
+mod reader;
 mod results;
 
 use prlx_lanes::LANES;
