@@ -299,8 +299,8 @@ fn blocks(signature: &Signature, amd: bool) -> Vec<Dim3> {
     let limit = limit(&signature.limits, "maxntid");
     let most = limit.map_or(1024, |d| d.volume());
     let mut allowed: Vec<Dim3> = BLOCKS.into_iter().filter(|b| b.volume() <= most).collect();
-    // A kernel that is compiled for at most so many threads is usually launched with all of them. Compilers of
-    // HIP write 1024 if the source says nothing.
+    // A kernel that is compiled for at most so many threads is usually launched with all of them. Compilers
+    // of HIP write 1024 if the source says nothing.
     if limit.is_some() && (1..=1024).contains(&most) && !(amd && most == 1024) {
         allowed.insert(0, Dim3 { x: most as u32, y: 1, z: 1 });
     }

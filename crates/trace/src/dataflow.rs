@@ -105,7 +105,7 @@ pub enum Action {
 /// What an instruction computes from its operands, as far as an analysis asks for it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Operation {
-    /// Anything else.
+    /// An operation that no analysis asks for.
     #[default]
     Other,
     /// The sum of the first two operands. Of an atomic, the sum of the memory and an operand.

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use prlx_trace::dataflow::{Action, DataFlow, Instruction, Operand};
+use prlx_trace::dataflow::{Action, DataFlow, Instruction, Operand, Operation};
 
 use crate::edit_script;
 
@@ -209,6 +209,12 @@ fn key(i: &Instruction, detail: Detail) -> u64 {
     // What only names a path has many copies: it is matched by its place alone.
     matches!(i.action, Action::Branch | Action::Call).hash(&mut hash);
     hash.finish()
+}
+
+/// Whether the first two operands may be exchanged.
+pub fn commutes(i: &Instruction) -> bool {
+    use Operation::{Add, Multiply, MultiplyAdd, Symmetric};
+    matches!(i.operation, Add | Multiply | MultiplyAdd | Symmetric)
 }
 
 /// What differs if only one side lets the assembler fuse an addition with a multiplication.

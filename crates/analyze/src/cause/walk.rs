@@ -11,9 +11,9 @@
 use std::collections::HashSet;
 
 use prlx_trace::check::Space;
-use prlx_trace::dataflow::{Action, Instruction, Operand, Operation};
+use prlx_trace::dataflow::{Action, Instruction, Operand};
 
-use super::code_match::{CodeMatch, alike, contracted};
+use super::code_match::{CodeMatch, alike, commutes, contracted};
 use super::flow::{At, Flow, Source, Word, Writer, lanes};
 use super::value::{Canonical, canonical};
 use crate::report::CauseClass;
@@ -794,10 +794,4 @@ fn chosen(flow: &Flow<'_>, instruction: &Instruction, at: At, n: usize) -> Optio
 /// A side's name.
 pub(super) fn name(side: usize) -> &'static str {
     ["A", "B"][side & 1]
-}
-
-/// Whether the first two operands may be exchanged.
-fn commutes(i: &Instruction) -> bool {
-    use Operation::{Add, Multiply, MultiplyAdd, Symmetric};
-    matches!(i.operation, Add | Multiply | MultiplyAdd | Symmetric)
 }

@@ -58,8 +58,8 @@ pub fn run(args: &InspectArgs, ui: &Ui) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let (modules, notes) = match &job {
-        Some(job) => prlx::inspect::of_code(&job.text, &job.module),
-        None => prlx::inspect::modules(&args.input, args.image)?,
+        Some(job) if show == Show::Kernels => prlx::inspect::of_code(&job.text, &job.module),
+        _ => prlx::inspect::modules(&args.input, args.image)?,
     };
     let wanted = |name: &str| filter.takes_function(name);
     if !modules.iter().flat_map(|m| &m.functions).any(|f| wanted(&f.name)) {

@@ -14,9 +14,9 @@ use crate::exec::launch::Launch;
 
 /// Reads the instructions of a function.
 pub(super) struct Reader<'a, 'l> {
-    /// The launch.
+    /// The launch, whose code has the planes of registers.
     pub launch: &'a Launch<'l>,
-    /// The function.
+    /// The function whose instructions it reads.
     pub func: FuncId,
     /// Number of the function's first register.
     pub first: u32,
