@@ -152,7 +152,7 @@ fn results_of_amd_code_follow_from_its_operands() {
         for (warp, of) in flow.warps.iter().enumerate() {
             for (at, v) in of.visits.iter().enumerate().filter(|(_, v)| v.lanes != 0) {
                 let i = &flow.instructions[v.instruction as usize];
-                if i.operands.iter().any(|o| matches!(o, Operand::Special(_))) {
+                if i.operands.is_empty() || i.operands.iter().any(|o| matches!(o, Operand::Special(_))) {
                     continue;
                 }
                 let lane = v.lanes.trailing_zeros();
