@@ -275,7 +275,7 @@ fn any_garbage_is_survived() {
             device.warp_size = size;
             let r = record(
                 &mut device,
-                Some(""),
+                Some(ModuleCode::Ptx("")),
                 &sized_plan(size, level),
                 &job(1, 2 * size.lanes() as u32),
                 &options,

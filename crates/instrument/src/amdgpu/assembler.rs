@@ -3,7 +3,7 @@
 //! Instructions are named as on gfx9; [`Assembler::emit`] knows what other targets call them.
 //!
 //! # Limitations
-//! Branches reach 128 KiB. Longer ones are an error.
+//! Branches of one word reach 128 KiB. Whoever needs more uses [`Assembler::address`].
 
 use prlx_isa::amdgpu::inst::{Bank, Encoding, Field, Inst, Value};
 use prlx_isa::amdgpu::{Family, Target};
@@ -150,6 +150,15 @@ impl Assembler {
                 self.missing = self.missing.take().or_else(|| Some(what()));
             }
         }
+    }
+
+    /// Whether a branch does not reach its label.
+    pub(super) fn has_unreached(&self) -> bool {
+        self.fixups.iter().any(|fixup| match fixup {
+            Fixup::Branch(from, to) => self.labels[to.0]
+                .is_some_and(|to| i16::try_from(to as i64 - (*from as i64 + 1)).is_err()),
+            Fixup::Address { .. } => false,
+        })
     }
 
     /// The code, if it begins at this address.

@@ -77,13 +77,15 @@ impl Added<'_> {
     fn group(&mut self, group: &[usize]) {
         let kernels = group.iter().filter(|f| self.module.functions[**f].kind == FunctionKind::Kernel);
         let names: Vec<&str> = kernels.map(|f| self.module.functions[*f].name.as_str()).collect();
-        if let Err(why) = self.try_group(group) {
+        if let Err(why) = self.try_group(group, false) {
             let refused = names.into_iter().map(|name| (name.to_owned(), why.clone()));
             self.refused.extend(refused);
         }
     }
 
-    fn try_group(&mut self, group: &[usize]) -> Result<(), String> {
+    /// Branches of the original are by address if `far`.
+    fn try_group(&mut self, members: &[usize], far: bool) -> Result<(), String> {
+        let group = members;
         let recorded = |f: &usize| self.plan.functions.get(*f).is_some_and(|plan| plan.skipped.is_none());
         let copied: Vec<usize> = group.iter().copied().filter(recorded).collect();
         let lanes = if self.module.warp_lanes == 32 { 32 } else { 64 };
@@ -111,6 +113,7 @@ impl Added<'_> {
             entries,
             peak: Used::default(),
             places: 0,
+            far,
         };
         let mut descriptors = Vec::new();
         let mut ends = Vec::new();
@@ -124,6 +127,9 @@ impl Added<'_> {
             ends.push(group.asm.len());
         }
         let Group { asm, entries, peak, .. } = group;
+        if !far && asm.has_unreached() {
+            return self.try_group(members, true);
+        }
         let offset = self.code.text.len().next_multiple_of(256) as u64;
         let place = |f: &usize| asm.place_of(entries[f]).map_or(offset, |at| offset + 4 * at as u64);
         let (mut functions, mut kernels) = (Vec::new(), Vec::new());
@@ -200,6 +206,8 @@ struct Group<'g, 'a> {
     peak: Used,
     /// Number of places so far at which lanes wait for their wave.
     places: u32,
+    /// Whether branches of the original are by address, as some are too long.
+    far: bool,
 }
 
 impl Group<'_, '_> {
@@ -420,7 +428,10 @@ impl Group<'_, '_> {
             },
             (_, Some(_)) => {
                 let to = copy.label_of(inst).ok_or_else(|| format!("{} leaves the function", at()))?;
-                self.asm.branch(machine, to);
+                match self.far {
+                    false => self.asm.branch(machine, to),
+                    true => self.far_branch(name, to, live).ok_or_else(|| format!("{} is too far", at()))?,
+                }
             }
             (_, None) if name.ends_with("_pc_rel") => {
                 // A hint, which would name other code.
@@ -431,6 +442,21 @@ impl Group<'_, '_> {
             _ => self.asm.raw(machine.words()),
         }
         Ok(())
+    }
+
+    /// A branch to any distance; `None` if its condition has no opposite.
+    fn far_branch(&mut self, name: &str, to: Label, live: bool) -> Option<()> {
+        let behind = self.asm.label();
+        if name != "s_branch" {
+            let conditions = ["scc0", "scc1", "vccz", "vccnz", "execz", "execnz"];
+            let condition = conditions.iter().position(|c| name.strip_prefix("s_cbranch_") == Some(c))?;
+            self.asm.jump(&format!("s_cbranch_{}", conditions[condition ^ 1]), behind);
+        }
+        let pair = self.registers.jump;
+        self.keeping_scc(live, |asm| asm.address(pair, Destination::Label(to)));
+        self.asm.emit(Encoding::Sop1, "s_setpc_b64", &[super::assembler::sgprs(pair, 2)]);
+        self.asm.place(behind);
+        Some(())
     }
 
     /// A jump or call through registers, to an address that code computes just before.
