@@ -18,6 +18,8 @@ pub struct Edit {
 
 /// The largest number of single insertions and deletions that is searched for.
 const MAX_EDIT: usize = 256;
+/// The largest number of trips that differ in place without a search for a shift.
+pub const MOST_IN_PLACE: usize = 8;
 /// The largest number of element comparisons in one search.
 const MAX_WORK: usize = 1 << 26;
 
@@ -124,7 +126,7 @@ pub fn align_trips(a: &[u64], b: &[u64], leaves: impl Fn(usize, usize) -> bool) 
     let moved = (0..common).filter(|&i| a[i] != b[i]).count();
     if a.len() == b.len() {
         // Trips that differ keep their positions, unless a shift explains far more of the differences.
-        if moved > 8
+        if moved > MOST_IN_PLACE
             && let Some(runs) = edits(a, b)
             && runs.iter().map(|r| r.a.len().max(r.b.len())).sum::<usize>() * 4 <= moved
         {

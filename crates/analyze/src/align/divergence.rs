@@ -6,10 +6,15 @@
 //! from it and is counted with it. Places match by execution index: only the children of one node are
 //! aligned, and nothing is searched further ahead.
 //!
+//! Pruned parts are known by their hashes only. A comparison that needs more of one fails, and is done again
+//! with whole trees.
+//!
 //! # Limitations
 //! A difference that follows through data (a value is stored and loaded again later) is a second finding.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use prlx_trace::{BlockId, Lane, LaneMask, LoopId, SiteId};
 
@@ -45,6 +50,55 @@ enum Reconvergence {
 /// The largest number of alignments of one body. A body that needs more is taken to have nothing in common.
 const MAX_RUNS: usize = 64;
 
+/// The trips of a loop on one side.
+struct Trips {
+    /// Their nodes. A node can be a run of pruned trips.
+    nodes: Vec<u32>,
+    /// By node: the number of its first trip.
+    starts: Vec<usize>,
+    /// By node, and at the end: the number of visits of the lane before it.
+    before: Vec<u64>,
+    count: usize,
+}
+
+impl Trips {
+    /// The trips of a loop that begins after `start` visits.
+    fn new(tree: &LaneTree, of: u32, start: u64) -> Trips {
+        let entries = tree.entries(of);
+        let (mut count, mut visits) = (0, start);
+        let nodes: Vec<u32> = entries.iter().map(|e| e.id()).collect();
+        let mut starts = Vec::with_capacity(nodes.len());
+        let mut before = Vec::with_capacity(nodes.len() + 1);
+        for e in entries {
+            starts.push(count);
+            before.push(visits);
+            count += 1 + e.nth as usize;
+            visits += tree.node(e.id()).visits;
+        }
+        before.push(visits);
+        Trips { nodes, starts, before, count }
+    }
+
+    /// The index of the node that begins with a trip.
+    fn index(&self, trip: usize) -> usize {
+        match self.count == self.nodes.len() {
+            true => trip,
+            false => self.starts.partition_point(|s| *s < trip),
+        }
+    }
+
+    fn visits(&self, nodes: Range<usize>) -> u64 {
+        self.before[nodes.end] - self.before[nodes.start]
+    }
+
+    /// The number of trips in the run of pruned ones that they begin with, and the hashes of the nodes after it.
+    fn after_run(&self, tree: &LaneTree) -> (usize, Vec<u64>) {
+        let run = self.nodes.first().is_some_and(|n| tree.node(*n).pruned != 0);
+        let head = if run { self.starts.get(1).copied().unwrap_or(self.count) } else { 0 };
+        (head, self.nodes[usize::from(run)..].iter().map(|n| tree.node(*n).hash).collect())
+    }
+}
+
 struct LaneComparison<'a> {
     sides: &'a BuildPair<'a>,
     trees: [&'a LaneTree; 2],
@@ -58,6 +112,8 @@ struct LaneComparison<'a> {
     /// The common site numbers of decisions that differed.
     diverged_sites: BTreeSet<u32>,
     last: Option<FindingKey>,
+    /// The comparison needs a part that was pruned.
+    lost: Cell<bool>,
     /// Receives every step, equal or not.
     recorder: Option<&'a mut StepRecorder>,
 }
@@ -82,6 +138,20 @@ pub(crate) fn compare_lanes(
         d.out.make_uncertain();
     }
     d.out
+}
+
+/// Compares two lanes whose trees were pruned. `None` if it needs a part that was pruned.
+pub(crate) fn compare_pruned(sides: &BuildPair<'_>, a: &LaneTree, b: &LaneTree) -> Option<LaneDiff> {
+    let mut d = differ(sides, [a, b], None);
+    let [x, y] = [a, b].map(|t| t.nodes.get(t.root as usize));
+    if x?.hash == y?.hash {
+        return Some(d.out);
+    }
+    d.body([a.root, b.root], [!a.complete, !b.complete]);
+    if sides.all_uncertain {
+        d.out.make_uncertain();
+    }
+    (!d.lost.get()).then_some(d.out)
 }
 
 /// Compares a lane of two runs of one build. Its memory digests compare also where other lanes took part.
@@ -122,6 +192,7 @@ fn differ<'a>(
         position: 0,
         diverged_sites: BTreeSet::new(),
         last: None,
+        lost: Cell::new(false),
         recorder: None,
     }
 }
@@ -434,6 +505,8 @@ impl LaneComparison<'_> {
         let mut went = BodyEnd::AtEnd;
         if m.hash == n.hash && !self.compares_masks() {
             self.record([Some(x), Some(y)]);
+        } else if m.pruned != 0 || n.pruned != 0 {
+            self.lost.set(true);
         } else if self.uncertain(0, x) || self.uncertain(1, y) {
             self.record_parts([&[x], &[y]]);
             self.count_uncertain(0, x);
@@ -571,41 +644,17 @@ impl LaneComparison<'_> {
     /// Compares two runs of a loop.
     fn trips(&mut self, nodes: [u32; 2], cut: [bool; 2]) -> BodyEnd {
         let [ta, tb] = self.trees;
-        let ids = |side: usize| -> Vec<u32> {
-            self.trees[side].entries(nodes[side]).iter().map(|e| e.id()).collect()
-        };
-        let (a, b) = (ids(0), ids(1));
-        let hashes =
-            |t: &LaneTree, ids: &[u32]| -> Vec<u64> { ids.iter().map(|&n| t.node(n).hash).collect() };
-        let (ha, hb) = (hashes(ta, &a), hashes(tb, &b));
-        let start = self.position;
-        // The number of visits before each trip of A.
-        let mut before = Vec::with_capacity(a.len() + 1);
-        before.push(start);
-        for &n in &a {
-            before.push(before.last().copied().unwrap_or(start) + ta.node(n).visits);
-        }
-        let steps = if self.compares_masks() {
-            (0..a.len().max(b.len()))
-                .map(|k| match (k < a.len(), k < b.len()) {
-                    (true, true) => TripStep::Pair(k, k),
-                    (true, false) => TripStep::OnlyA(k..a.len(), b.len()),
-                    _ => TripStep::OnlyB(a.len(), k..b.len()),
-                })
-                .take(a.len().min(b.len()) + usize::from(a.len() != b.len()))
-                .collect()
-        } else if cut[0] || cut[1] {
-            // Trips that a truncated recording lost are not extra trips of the other side.
-            let both = a.len().min(b.len());
-            (0..both).filter(|&k| ha[k] != hb[k]).map(|k| TripStep::Pair(k, k)).collect()
-        } else {
-            edit_script::align_trips(&ha, &hb, |i, j| self.differ_only_in_exit([a[i], b[j]]))
+        // A's trips and B's, as far as they are not in runs of pruned ones.
+        let [a, b] = [0, 1].map(|side| Trips::new(self.trees[side], nodes[side], self.position));
+        let Some(steps) = self.align([&a, &b], cut) else {
+            self.lost.set(true);
+            return BodyEnd::AtEnd;
         };
         let own = usize::from(ta.node(nodes[0]).of.is_none() && tb.node(nodes[1]).of.is_some());
         let node = self.trees[own].node(nodes[own]);
         let of = node.of.unwrap_or_default();
         let function = node.function;
-        let all = [a.len() as u64, b.len() as u64];
+        let all = [a.count as u64, b.count as u64];
         let [ea, eb] = [ta.entries(nodes[0]), tb.entries(nodes[1])];
         // The number of trips passed to the recorder, by side.
         let mut shown = [0, 0];
@@ -618,8 +667,8 @@ impl LaneComparison<'_> {
                 TripStep::OnlyA(r, j) => ([r.start, *j], [r.end, *j]),
                 TripStep::OnlyB(i, r) => ([*i, r.start], [*i, r.end]),
             };
-            self.record_both(&ea[shown[0]..to[0]], &eb[shown[1]..to[1]]);
-            shown = past;
+            self.record_both(&ea[shown[0]..a.index(to[0])], &eb[shown[1]..b.index(to[1])]);
+            shown = [a.index(past[0]), b.index(past[1])];
             let place = |trip: [usize; 2]| TripPosition {
                 function,
                 of,
@@ -632,36 +681,41 @@ impl LaneComparison<'_> {
             match step {
                 TripStep::Pair(i, j) => {
                     let found = self.out.found.len();
-                    self.position = before[i];
+                    let (x, y) = (a.index(i), b.index(j));
+                    self.position = a.before[x];
                     self.trips.push(place([i, j]));
-                    self.enter([Some(ea[i]), Some(eb[j])]);
-                    let went =
-                        self.body([a[i], b[j]], [cut[0] && i + 1 == a.len(), cut[1] && j + 1 == b.len()]);
+                    self.enter([Some(ea[x]), Some(eb[y])]);
+                    let last = [cut[0] && i + 1 == a.count, cut[1] && j + 1 == b.count];
+                    let went = self.body([a.nodes[x], b.nodes[y]], last);
                     self.trips.pop();
                     diverged =
                         self.sides.canonical.is_some() && self.out.found.len() > found && past_end(past, all);
                     if let BodyEnd::Diverged(_) = went {
                         let rest = |t: &LaneTree, ids: &[u32]| ids.iter().map(|&n| t.node(n).visits).sum();
-                        self.follow(rest(ta, &a[i + 1..]), rest(tb, &b[j + 1..]));
-                        self.record_parts([&ea[i + 1..], &eb[j + 1..]]);
+                        self.follow(rest(ta, &a.nodes[x + 1..]), rest(tb, &b.nodes[y + 1..]));
+                        self.record_parts([&ea[x + 1..], &eb[y + 1..]]);
                         return went;
                     }
                 }
-                TripStep::OnlyA(r, _) if follows => {
-                    self.record_parts([&ea[r.clone()], &[]]);
-                    self.follow(a[r].iter().map(|n| ta.node(*n).visits).sum(), 0);
-                }
-                TripStep::OnlyB(_, r) if follows => {
-                    self.record_parts([&[], &eb[r.clone()]]);
-                    self.follow(0, b[r].iter().map(|n| tb.node(*n).visits).sum());
-                }
                 TripStep::OnlyA(r, j) => {
-                    self.record_parts([&ea[r.clone()], &[]]);
-                    self.extra_trips(0, &a[r.clone()], place([r.start, j]), before[r.start]);
+                    let own = a.index(r.start)..a.index(r.end);
+                    self.record_parts([&ea[own.clone()], &[]]);
+                    if follows {
+                        self.follow(a.visits(own), 0);
+                    } else {
+                        let at = a.before[own.start];
+                        self.extra_trips(0, &a.nodes[own], place([r.start, j]), at);
+                    }
                 }
                 TripStep::OnlyB(i, r) => {
-                    self.record_parts([&[], &eb[r.clone()]]);
-                    self.extra_trips(1, &b[r.clone()], place([i, r.start]), before[i]);
+                    let own = b.index(r.start)..b.index(r.end);
+                    self.record_parts([&[], &eb[own.clone()]]);
+                    if follows {
+                        self.follow(0, b.visits(own));
+                    } else {
+                        let at = a.before[a.index(i)];
+                        self.extra_trips(1, &b.nodes[own], place([i, r.start]), at);
+                    }
                 }
             }
         }
@@ -669,11 +723,64 @@ impl LaneComparison<'_> {
         BodyEnd::AtEnd
     }
 
+    /// Aligns the trips of a loop. `None` if that needs trips that were pruned.
+    fn align(&self, [a, b]: [&Trips; 2], cut: [bool; 2]) -> Option<Vec<TripStep>> {
+        if self.compares_masks() {
+            let both = a.count.min(b.count);
+            let mut steps: Vec<TripStep> = (0..both).map(|k| TripStep::Pair(k, k)).collect();
+            if a.count > both {
+                steps.push(TripStep::OnlyA(both..a.count, b.count));
+            } else if b.count > both {
+                steps.push(TripStep::OnlyB(a.count, both..b.count));
+            }
+            return Some(steps);
+        }
+        // Trips that a truncated recording lost are not extra trips of the other side.
+        if cut[0] || cut[1] {
+            return Some(self.moved([a, b]));
+        }
+        let [(head, ha), (other, hb)] = [(0, a), (1, b)].map(|(side, t)| t.after_run(self.trees[side]));
+        let pruned = |side: usize, t: &Trips, head: usize| {
+            t.nodes[usize::from(head > 0)..].iter().any(|n| self.trees[side].node(*n).pruned != 0)
+        };
+        if head != other || pruned(0, a, head) || pruned(1, b, head) {
+            let moved = self.moved([a, b]);
+            return (a.count == b.count && moved.len() <= edit_script::MOST_IN_PLACE).then_some(moved);
+        }
+        let leaves = |i: usize, j: usize| {
+            self.differ_only_in_exit([a.nodes[a.index(head + i)], b.nodes[b.index(head + j)]])
+        };
+        let shifted = |r: Range<usize>| r.start + head..r.end + head;
+        let steps = edit_script::align_trips(&ha, &hb, leaves).into_iter().map(|step| match step {
+            TripStep::Pair(i, j) => TripStep::Pair(i + head, j + head),
+            TripStep::OnlyA(r, j) => TripStep::OnlyA(shifted(r), j + head),
+            TripStep::OnlyB(i, r) => TripStep::OnlyB(i + head, shifted(r)),
+        });
+        Some(steps.collect())
+    }
+
+    /// The trips that differ from the other side's trip of the same number.
+    fn moved(&self, [a, b]: [&Trips; 2]) -> Vec<TripStep> {
+        let hash = |side: usize, t: &Trips, i: usize| self.trees[side].node(t.nodes[i]);
+        let (mut i, mut j) = (0, 0);
+        let mut out = Vec::new();
+        while i < a.nodes.len() && j < b.nodes.len() {
+            let (x, y) = (hash(0, a, i), hash(1, b, j));
+            if x.hash != y.hash && x.pruned == 0 && y.pruned == 0 {
+                out.push(TripStep::Pair(a.starts[i], b.starts[j]));
+            }
+            // Runs of pruned trips have the same numbers on both sides.
+            (i, j) = (i + 1, j + 1);
+        }
+        out
+    }
+
     /// Whether two trips differ in one decision only, by which one side leaves the loop.
     fn differ_only_in_exit(&self, trips: [u32; 2]) -> bool {
         let mut trial =
             LaneComparison { digests: self.digests, ..differ(self.sides, self.trees, self.masks) };
         let went = trial.body(trips, [false; 2]);
+        self.lost.set(self.lost.get() || trial.lost.get());
         let mut found = trial.out.found.values();
         let leaves = |f: &LaneFinding| self.sides.canonical.is_some() && f.first.kind == FindingKind::Branch;
         (matches!(went, BodyEnd::Diverged(_)) || found.clone().any(leaves))

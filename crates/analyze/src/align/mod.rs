@@ -6,4 +6,5 @@ pub(crate) mod difference;
 pub(crate) mod digests;
 pub(crate) mod divergence;
 pub(crate) mod execution_tree;
+pub(crate) mod pair_trees;
 pub(crate) mod step_recorder;

@@ -1,18 +1,19 @@
 //! Compares two warps recorded at level `events`: decisions, memory digests, and lane masks.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use prlx_trace::launch::{Event, Lanes};
-use prlx_trace::{LaneMask, SiteId, WarpStream};
+use prlx_trace::{Lane, LaneMask, SiteId, WarpStream};
 
 use crate::align::difference::{FindingKey, LaneFinding};
 use crate::align::digests::JoinedDigests;
 use crate::align::divergence;
-use crate::decode::is_decision;
+use crate::decode::{complete_events, is_decision};
 use crate::report::FindingKind;
 
 use super::canonical_lanes::compare_canonical;
 use super::context::Context;
+use super::converged::converged;
 use super::lane_trees::{complete_streams, ended, event_tree};
 use super::warp_diff::{LaneOutcome, WarpDiff};
 
@@ -43,8 +44,17 @@ pub(super) fn events(
                 Err(e) => out.fail(&e),
             }
         }
+        return set_clocks(cx, warps, out);
+    }
+    if converged(cx, warps, all, out).is_some() {
         return;
     }
+    by_classes(cx, warps, lanes, out);
+    set_clocks(cx, warps, out);
+}
+
+/// Compares two warps of one build, one lane for each class of lanes that take the same path.
+fn by_classes(cx: &Context<'_>, warps: [&WarpStream; 2], lanes: LaneMask, out: &mut WarpDiff) {
     let whole = complete_streams(cx, warps);
     let decides = |side: usize, site| is_decision(cx.sides.programs[side].module, site);
     let classes = classes(cx, lanes, [&whole[0], &whole[1]], &decides);
@@ -89,6 +99,34 @@ pub(super) fn events(
         let masks: BTreeMap<FindingKey, LaneFinding> =
             masks.map(|(k, f)| (k, LaneFinding { root: f.root && diverged.0 & class.0 == 0, ..f })).collect();
         class.lanes().for_each(|lane| out.add(lane, masks.clone()));
+    }
+}
+
+/// Sets when each finding happened. Warps of a CTA share a clock, so an earlier finding of one warp can be
+/// the cause of a later one of another.
+fn set_clocks(cx: &Context<'_>, warps: [&WarpStream; 2], out: &mut WarpDiff) {
+    if out.found.is_empty() {
+        return;
+    }
+    let clocks = [0, 1].map(|side| {
+        let mut clocks: HashMap<(SiteId, Lane), Vec<u32>> = HashMap::new();
+        let whole = complete_events(cx.recorded[side].0, cx.launches[side], warps[side], cx.limits);
+        if let Lanes::Events(events) = &whole.lanes {
+            for e in events {
+                e.mask.lanes().for_each(|l| clocks.entry((e.site, l)).or_default().push(e.clock));
+            }
+        }
+        clocks
+    });
+    for found in out.found.values_mut() {
+        for (lane, f) in &mut found.lanes {
+            let clock = |side: usize| {
+                let (site, nth) = f.first.sites[side].zip(f.first.nth[side])?;
+                clocks[side].get(&(site, *lane))?.get(nth as usize).copied()
+            };
+            let clock = clock(0).or_else(|| clock(1));
+            f.first.clock = clock;
+        }
     }
 }
 

@@ -7,6 +7,7 @@ use prlx_trace::{Lane, WarpStream};
 
 use crate::align::canonical_path::{self, CanonicalPath};
 use crate::align::execution_tree::LaneTree;
+use crate::align::pair_trees;
 use crate::builds::canonical_form::CanonicalForm;
 use crate::decode::{DecodeLimits, Decoder, complete_events};
 use crate::error::Error;
@@ -59,6 +60,19 @@ pub(super) fn path_trees(
         LaneTree::build(d, cx.sides.names[side], cx.launches[side].kernel, false)
     };
     Ok([tree(0)?, tree(1)?])
+}
+
+/// As [`path_trees`], without the parts that both sides have alike.
+pub(super) fn pruned_path_trees(
+    cx: &Context<'_>,
+    at: [LaneStream<'_>; 2],
+    limits: DecodeLimits,
+) -> Result<[LaneTree; 2], Error> {
+    let decoder = |side: usize| {
+        let (warp, lane) = at[side];
+        Decoder::new(cx.sides.programs[side], cx.launches[side], warp, lane, limits)
+    };
+    pair_trees::build([decoder(0)?, decoder(1)?], cx.sides.names, cx.launches.map(|l| l.kernel), false)
 }
 
 /// Both sides' warps with all of their events.

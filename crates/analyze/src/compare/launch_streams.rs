@@ -80,7 +80,8 @@ pub(crate) fn streams(
             theirs.sort_unstable();
             theirs.dedup();
         }
-        let [a, b] = [unpack(ra, now)?, unpack(rb, &theirs)?];
+        let (a, b) = rayon::join(|| unpack(ra, now), || unpack(rb, &theirs));
+        let (a, b) = (a?, b?);
         if a.len() != now.len() || b.len() != theirs.len() {
             return Err(Error::new(
                 now[0].to_string(),

@@ -4,6 +4,7 @@ mod canonical_lanes;
 mod cluster;
 mod comparison;
 pub(crate) mod context;
+mod converged;
 mod events;
 mod fingerprints;
 mod lane_trees;

@@ -2,14 +2,15 @@
 
 use prlx_trace::{Lane, LaneMask, SiteId, WarpStream};
 
+use crate::align::difference::LaneDiff;
 use crate::align::divergence;
 use crate::decode::lockstep::Lockstep;
-use crate::decode::{self, DecodeLimits, DecodeOutcome, Decoder, PathItem, lane_words};
+use crate::decode::{self, DecodeLimits, DecodeOutcome, Decoder, PathItem, VisitCounts, lane_words};
 use crate::error::Error;
 
 use super::canonical_lanes::compare_canonical;
 use super::context::Context;
-use super::lane_trees::{decoder, ended, path_trees};
+use super::lane_trees::{LaneStream, decoder, ended, path_trees, pruned_path_trees};
 use super::warp_diff::{LaneOutcome, WarpDiff};
 
 pub(super) fn paths(cx: &Context<'_>, a: &WarpStream, b: &WarpStream, lanes: LaneMask, out: &mut WarpDiff) {
@@ -101,13 +102,31 @@ fn lane_trees(
     limits: DecodeLimits,
     out: &mut WarpDiff,
 ) -> Result<LaneOutcome, Error> {
-    let [ta, tb] = path_trees(cx, [(a, lane), (b, lane)], limits)?;
-    for (sum, t) in out.visits.iter_mut().zip([&ta, &tb]) {
-        *sum += t.counts;
+    let at = [(a, lane), (b, lane)];
+    let (diff, counts) = match pruned_diff(cx, at, limits) {
+        Some(done) => done,
+        // Also for errors: of two that fail, A's error is the one to report.
+        None => {
+            let [ta, tb] = path_trees(cx, at, limits)?;
+            (divergence::compare_lanes(&cx.sides, &ta, &tb, None), [ta.counts, tb.counts])
+        }
+    };
+    for (sum, counts) in out.visits.iter_mut().zip(counts) {
+        *sum += counts;
     }
-    let diff = divergence::compare_lanes(&cx.sides, &ta, &tb, None);
     out.add(lane, diff.found);
     Ok(if diff.cut { LaneOutcome::Truncated } else { LaneOutcome::Compared })
+}
+
+/// What differs in a lane, and the visits of both sides, from trees without what both sides have alike. `None`
+/// if that does not suffice.
+fn pruned_diff(
+    cx: &Context<'_>,
+    at: [LaneStream<'_>; 2],
+    limits: DecodeLimits,
+) -> Option<(LaneDiff, [VisitCounts; 2])> {
+    let [a, b] = pruned_path_trees(cx, at, limits).ok()?;
+    Some((divergence::compare_pruned(&cx.sides, &a, &b)?, [a.counts, b.counts]))
 }
 
 fn next_visit(d: &mut Decoder<'_>) -> Result<Option<(SiteId, u64)>, Error> {

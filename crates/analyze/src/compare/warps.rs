@@ -5,13 +5,12 @@
 //! side by side without keeping anything; only lanes that differ become trees. Nothing depends on the order
 //! of work.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use prlx_trace::launch::Lanes;
-use prlx_trace::{Lane, LaneMask, SiteId, WarpId, WarpStream};
+use prlx_trace::{LaneMask, WarpId, WarpStream};
 
 use crate::align::divergence;
-use crate::decode::complete_events;
 use crate::error::Error;
 
 use super::canonical_lanes::compare_canonical;
@@ -30,10 +29,7 @@ pub(crate) fn warps(cx: &Context<'_>, a: &WarpStream, b: &WarpStream) -> WarpDif
     let lanes = LaneMask(lanes);
     match (&a.lanes, &b.lanes) {
         (Lanes::Path { .. }, Lanes::Path { .. }) => paths(cx, a, b, lanes, &mut out),
-        (Lanes::Events(x), Lanes::Events(y)) => {
-            events(cx, [a, b], [x, y], lanes, &mut out);
-            set_clocks(cx, [a, b], &mut out);
-        }
+        (Lanes::Events(x), Lanes::Events(y)) => events(cx, [a, b], [x, y], lanes, &mut out),
         (Lanes::Fingerprint { .. }, Lanes::Fingerprint { .. }) => fingerprints(cx, a, b, lanes, &mut out),
         (Lanes::Operands { .. }, Lanes::Operands { .. }) => operands(cx, a, b, lanes, &mut out),
         _ => {
@@ -42,34 +38,6 @@ pub(crate) fn warps(cx: &Context<'_>, a: &WarpStream, b: &WarpStream) -> WarpDif
         }
     }
     out
-}
-
-/// Sets when each finding happened. Warps of a CTA share a clock, so an earlier finding of one warp can be
-/// the cause of a later one of another.
-fn set_clocks(cx: &Context<'_>, warps: [&WarpStream; 2], out: &mut WarpDiff) {
-    if out.found.is_empty() {
-        return;
-    }
-    let clocks = [0, 1].map(|side| {
-        let mut clocks: HashMap<(SiteId, Lane), Vec<u32>> = HashMap::new();
-        let whole = complete_events(cx.recorded[side].0, cx.launches[side], warps[side], cx.limits);
-        if let Lanes::Events(events) = &whole.lanes {
-            for e in events {
-                e.mask.lanes().for_each(|l| clocks.entry((e.site, l)).or_default().push(e.clock));
-            }
-        }
-        clocks
-    });
-    for found in out.found.values_mut() {
-        for (lane, f) in &mut found.lanes {
-            let clock = |side: usize| {
-                let (site, nth) = f.first.sites[side].zip(f.first.nth[side])?;
-                clocks[side].get(&(site, *lane))?.get(nth as usize).copied()
-            };
-            let clock = clock(0).or_else(|| clock(1));
-            f.first.clock = clock;
-        }
-    }
 }
 
 /// Compares the threads of one of A's warps with B's, if the warp sizes differ.

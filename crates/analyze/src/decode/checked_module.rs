@@ -40,6 +40,15 @@ pub(crate) fn is_decision(m: &Module, s: SiteId) -> bool {
     matches!(class, Some(SiteClass::Branch | SiteClass::Guard | SiteClass::Select | SiteClass::Switch))
 }
 
+/// Whether the recorder omits events of a site at level `events` where they follow from others.
+pub(crate) fn can_be_omitted(program: &CheckedModule<'_>, site: SiteId) -> bool {
+    program.module.sites.get(site.index()).is_some_and(|s| match s.class {
+        SiteClass::Entry | SiteClass::Exit => true,
+        SiteClass::Branch => matches!(s.source, Source::Computed | Source::Trips { bits: COUNT_EVENT, .. }),
+        _ => false,
+    })
+}
+
 /// A function whose tables were checked.
 #[derive(Debug)]
 pub(crate) struct CheckedFunction<'a> {

@@ -18,13 +18,13 @@
 use std::borrow::Cow;
 
 use prlx_trace::device::COUNT_EVENT;
-use prlx_trace::kernel::{SiteClass, Source};
+use prlx_trace::kernel::Source;
 use prlx_trace::launch::{Event, Lanes};
 use prlx_trace::{BlockId, Lane, LaneMask, Launch, SiteId, WarpStream};
 
 use crate::error::Error;
 
-use super::checked_module::CheckedModule;
+use super::checked_module::{CheckedModule, can_be_omitted};
 use super::decoder::Decoder;
 use super::path_item::{DecodeLimits, MAX_ENTRIES, PathItem};
 
@@ -162,7 +162,7 @@ impl WarpWalk<'_> {
                             LaneAdvance::Visit(_, 1) => v | 1 << l.0,
                             _ => v,
                         });
-                        if there.0 != 0 && self.has_events(site) {
+                        if there.0 != 0 && can_be_omitted(self.program, site) {
                             self.out.push(Event { site, mask: there, value, clock });
                         }
                         if let (Some(event), 0) = (event, there.0) {
@@ -176,17 +176,6 @@ impl WarpWalk<'_> {
                 groups.push(mask);
             }
         }
-    }
-
-    /// Whether the recorder omits events of this site.
-    fn has_events(&self, site: SiteId) -> bool {
-        self.program.module.sites.get(site.index()).is_some_and(|s| match s.class {
-            SiteClass::Entry | SiteClass::Exit => true,
-            SiteClass::Branch => {
-                matches!(s.source, Source::Computed | Source::Trips { bits: COUNT_EVENT, .. })
-            }
-            _ => false,
-        })
     }
 
     /// Walks a lane to its next step.

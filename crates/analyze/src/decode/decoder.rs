@@ -16,14 +16,15 @@
 use std::collections::VecDeque;
 
 use prlx_trace::device::COUNT_EVENT;
-use prlx_trace::kernel::{Arg, End, Guard, SiteClass, Source, Step};
+use prlx_trace::kernel::{Alu, Arg, End, Guard, Scalar, SiteClass, Source, Step};
 use prlx_trace::launch::{Event, Lanes};
-use prlx_trace::{BlockId, FuncId, Lane, LaneMask, Launch, LoopId, SiteId, WarpId, WarpStream};
+use prlx_trace::{BlockId, FuncId, Lane, LaneMask, Launch, LoopId, SiteId, Slot, WarpId, WarpStream};
 
 use crate::error::Error;
 
 use super::alu;
-use super::checked_module::CheckedModule;
+use super::checked_module::{CheckedModule, can_be_omitted};
+use super::converged::{Call, ConvergedLanes};
 use super::decision_source::{BitReader, DecisionSource, TripCountReader, take_count};
 use super::lane_stream::lane_part;
 use super::path_item::{DecodeLimits, DecodeOutcome, PathItem, VisitCounts};
@@ -83,6 +84,10 @@ pub struct Decoder<'a> {
     skipped: bool,
     /// The index of the event that was consumed last.
     last_event: usize,
+    /// The number of events that were consumed.
+    taken: u64,
+    /// All lanes of the warp, which must agree with this one.
+    converged: Option<Box<ConvergedLanes>>,
 }
 
 impl<'a> Decoder<'a> {
@@ -132,6 +137,8 @@ impl<'a> Decoder<'a> {
             complete_stream: false,
             skipped: false,
             last_event: 0,
+            taken: 0,
+            converged: None,
         };
         if lane.0 >= 64 || !launch.lanes(stream.warp).has(lane) {
             decoder.outcome = DecodeOutcome::Ended;
@@ -171,6 +178,21 @@ impl<'a> Decoder<'a> {
     #[must_use]
     pub(crate) fn with_skipped(self) -> Self {
         Decoder { skipped: true, ..self }
+    }
+
+    /// Walks all lanes of `mask`, which includes this one, through a stream whose events have all of them. A
+    /// decision in which they disagree is an error. Visits whose events the recorder omitted have the mask too.
+    #[must_use]
+    pub(crate) fn converged(mut self, launch: &Launch, mask: LaneMask) -> Self {
+        let mut lanes = Box::new(ConvergedLanes::new(self.program, launch, self.warp, mask));
+        lanes.resize(self.slots.len());
+        self.converged = Some(lanes);
+        self
+    }
+
+    /// The number of events that were consumed.
+    pub(crate) fn events_taken(&self) -> u64 {
+        self.taken
     }
 
     /// The index, in the stream, of the event of the last visit that had a mask.
@@ -216,6 +238,7 @@ impl<'a> Decoder<'a> {
             return Err(self.error(format!("{} has no blocks", callee.function.name)));
         }
         self.slots.resize(top, 0);
+        self.converged.iter_mut().for_each(|lanes| lanes.resize(top));
         let loops = self.loops.len();
         self.frames.push(Frame { function, block: BlockId(0), step: 0, base, loops });
         self.arrive(None, BlockId(0))
@@ -341,6 +364,37 @@ impl<'a> Decoder<'a> {
         guard.is_none_or(|g| (self.slots[base + g.slot.index()] & 1 == 1) != g.negate)
     }
 
+    /// Whether a guard holds; in a converged warp, for all lanes.
+    fn holds_for_all(&self, call: Call, guard: Option<Guard>) -> Result<bool, Error> {
+        guard.into_iter().try_for_each(|g| self.agree(call, g.slot, 1))?;
+        Ok(self.holds(call.1, guard))
+    }
+
+    /// In a converged warp: whether the lanes agree in these bits of a register.
+    fn agree(&self, call: Call, slot: Slot, bits: u64) -> Result<(), Error> {
+        match &self.converged {
+            Some(lanes) if !lanes.agree(call, slot, bits, &self.slots) => {
+                Err(self.error("the lanes of the warp diverge"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// In a converged warp: evaluates an operation for the other lanes.
+    fn evaluate_all(
+        &mut self,
+        call: Call,
+        to: Slot,
+        what: (Alu, Scalar, &[Arg]),
+        guard: Option<Guard>,
+    ) -> Result<(), Error> {
+        let Some(mut lanes) = self.converged.take() else { return Ok(()) };
+        let other = |arg: &Arg| self.arg(call.1, arg).ok();
+        let done = lanes.evaluate(call, to, what, guard, &self.slots, other);
+        self.converged = Some(lanes);
+        done.ok_or_else(|| self.error("an undefined operation"))
+    }
+
     fn step(&mut self) -> Result<Option<PathItem>, Error> {
         let program = self.program;
         let Some(frame) = self.frames.last_mut() else {
@@ -348,12 +402,16 @@ impl<'a> Decoder<'a> {
             return Ok(None);
         };
         let (base, at, step) = (frame.base, frame.block, frame.step);
+        let call = (frame.function, base);
         let f = &program.functions[frame.function.index()];
         let block = &f.function.blocks[at.index()];
-        let Some(what) = block.steps.get(step) else { return self.end(at, base, &block.end) };
+        let Some(what) = block.steps.get(step) else { return self.end(at, call, &block.end) };
         frame.step += 1;
         match what {
             Step::Let { to, op, ty, args, guard } => {
+                if self.converged.is_some() {
+                    self.evaluate_all(call, *to, (*op, *ty, args), *guard)?;
+                }
                 if self.holds(base, *guard) {
                     let mut values = [0; 4];
                     for (value, arg) in values.iter_mut().zip(args) {
@@ -369,17 +427,22 @@ impl<'a> Decoder<'a> {
                 if f.hides(&program.sources, *site, *slot, *guard) {
                     return Ok(None);
                 }
-                if !self.holds(base, *guard) {
+                if !self.holds_for_all(call, *guard)? {
                     return Ok(self.skipped.then_some(PathItem::Skipped(*site)));
                 }
                 let source = program.sources[site.index()];
-                self.decide(*site, base + slot.index(), source)
+                // Lanes may select differently: that shows in no event.
+                if source == Source::Computed && can_be_omitted(program, *site) {
+                    self.agree(call, *slot, u64::MAX)?;
+                }
+                let visit = self.decide(*site, base + slot.index(), source)?;
+                Ok(visit.map(|visit| self.with_all_lanes(call, *slot, source, visit)))
             }
             Step::Visit { site, guard } => {
                 if guard.is_some_and(|g| f.unknown[g.slot.index()]) {
                     return Ok(None);
                 }
-                if !self.holds(base, *guard) {
+                if !self.holds_for_all(call, *guard)? {
                     return Ok(self.skipped.then_some(PathItem::Skipped(*site)));
                 }
                 let (mut value, mut mask) = (0, LaneMask(0));
@@ -392,7 +455,9 @@ impl<'a> Decoder<'a> {
                             return Ok(None);
                         }
                         // The recorder omits these events, since the rest implies them.
-                        (None, SiteClass::Entry | SiteClass::Exit) => {}
+                        (None, SiteClass::Entry | SiteClass::Exit) => {
+                            mask = self.converged.as_ref().map_or(mask, |lanes| lanes.mask);
+                        }
                         (None, SiteClass::Sync) => {
                             return Ok(self.skipped.then_some(PathItem::Barrier(*site)));
                         }
@@ -403,7 +468,7 @@ impl<'a> Decoder<'a> {
                 Ok(Some(PathItem::Visit { site: *site, value, mask }))
             }
             Step::Read { to, bits, guard, .. } => {
-                if !self.holds(base, *guard) {
+                if !self.holds_for_all(call, *guard)? {
                     return Ok(None);
                 }
                 let value = match &mut self.source {
@@ -418,7 +483,7 @@ impl<'a> Decoder<'a> {
             }
             Step::Call { function, guard, .. } => {
                 let callee = program.function(*function)?;
-                if !self.holds(base, *guard) || callee.function.skipped.is_some() {
+                if callee.function.skipped.is_some() || !self.holds_for_all(call, *guard)? {
                     return Ok(None);
                 }
                 self.emit(PathItem::Call(*function));
@@ -426,6 +491,17 @@ impl<'a> Decoder<'a> {
                 Ok(None)
             }
         }
+    }
+
+    /// A decision that all lanes of a converged warp took; otherwise `visit` as it is.
+    fn with_all_lanes(&mut self, call: Call, slot: Slot, source: Source, visit: PathItem) -> PathItem {
+        let PathItem::Visit { site, value, mask } = visit else { return visit };
+        let Some(lanes) = &mut self.converged else { return visit };
+        if source != Source::Computed {
+            lanes.set(call, slot, self.slots[call.1 + slot.index()]);
+        }
+        let omitted = mask.0 == 0 && can_be_omitted(self.program, site);
+        PathItem::Visit { site, value, mask: if omitted { lanes.mask } else { mask } }
     }
 
     fn arg(&self, base: usize, arg: &Arg) -> Result<u64, Error> {
@@ -445,6 +521,7 @@ impl<'a> Decoder<'a> {
         while events.next_if(|(_, e)| !e.mask.has(lane)).is_some() {}
         let (at, event) = events.next_if(|(_, e)| e.site == site)?;
         self.last_event = at;
+        self.taken += 1;
         Some(*event)
     }
 
@@ -519,16 +596,17 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    fn end(&mut self, at: BlockId, base: usize, end: &'a End) -> Result<Option<PathItem>, Error> {
+    fn end(&mut self, at: BlockId, call: Call, end: &'a End) -> Result<Option<PathItem>, Error> {
         match end {
             End::Jump(to) => self.arrive(Some(at), *to)?,
             End::Branch { guard, taken, other } => {
-                let holds = self.holds(base, Some(*guard));
+                let holds = self.holds_for_all(call, Some(*guard))?;
                 self.emit(PathItem::Branch { block: at, to: u32::from(holds != guard.negate) });
                 self.arrive(Some(at), if holds { *taken } else { *other })?;
             }
             End::Switch { index, targets } => {
-                let index = self.slots[base + index.index()] & 0xffff_ffff;
+                self.agree(call, *index, 0xffff_ffff)?;
+                let index = self.slots[call.1 + index.index()] & 0xffff_ffff;
                 match targets.get(index as usize) {
                     Some(to) => {
                         self.emit(PathItem::Branch { block: at, to: index as u32 });
@@ -548,6 +626,7 @@ impl<'a> Decoder<'a> {
                     self.emit(PathItem::Leave(open.of));
                 }
                 self.slots.truncate(frame.base);
+                self.converged.iter_mut().for_each(|lanes| lanes.resize(frame.base));
                 self.emit(PathItem::Return);
             }
             End::Exit => self.finish()?,

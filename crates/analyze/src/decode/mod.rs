@@ -4,6 +4,7 @@
 pub mod alu;
 mod checked_module;
 mod complete_events;
+mod converged;
 mod decision_source;
 mod decoder;
 mod lane_stream;
@@ -13,7 +14,7 @@ mod path_item;
 mod special_registers;
 
 pub use checked_module::CheckedModule;
-pub(crate) use checked_module::is_decision;
+pub(crate) use checked_module::{can_be_omitted, is_decision};
 pub use complete_events::complete_events;
 pub use decoder::Decoder;
 pub(crate) use lane_stream::lane_part;
