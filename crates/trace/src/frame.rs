@@ -64,6 +64,18 @@ fn take_column<const N: usize>(from: &mut Reader<'_>, n: usize) -> Result<Vec<[u
     Ok((0..n).map(|i| std::array::from_fn(|plane| byte(plane * n + i))).collect())
 }
 
+/// The bytes of a column of `n` elements: the first bytes of all, then the second ones, and so on.
+fn take_planes<'a, const N: usize>(from: &mut Reader<'a>, n: usize) -> Result<[&'a [u8]; N], Error> {
+    let bytes = n.checked_mul(N).ok_or_else(|| from.error("the column is too long"))?;
+    let planes = from.bytes(bytes)?;
+    Ok(std::array::from_fn(|plane| &planes[plane * n..(plane + 1) * n]))
+}
+
+/// Element `i` of a column; zeros beyond its end.
+fn at<const N: usize>(planes: &[&[u8]; N], i: usize) -> [u8; N] {
+    planes.map(|plane| plane.get(i).copied().unwrap_or_default())
+}
+
 /// The numbers of all lanes of all warps, row by row.
 struct Rows<'a, E> {
     /// By warp: where each lane's elements end.
@@ -174,11 +186,6 @@ pub fn unpacked<'a>(first: usize, warps: &'a [WarpStream]) -> Vec<u8> {
     out
 }
 
-/// Element `i` of a list that has it.
-fn element<T: Copy + Default>(list: &[T], i: usize) -> T {
-    list.get(i).copied().unwrap_or_default()
-}
-
 fn ends(lanes: &Lanes) -> &[u32] {
     match lanes {
         Lanes::Path { ends, .. } | Lanes::Fingerprint { ends, .. } | Lanes::Operands { ends, .. } => ends,
@@ -250,17 +257,19 @@ fn put_events(out: &mut Vec<u8>, warps: &[&[Event]]) {
 fn take_events(from: &mut Reader<'_>, warps: usize) -> Result<Vec<Vec<Event>>, Error> {
     let counts = (0..warps).map(|_| from.count(1)).collect::<Result<Vec<usize>, Error>>()?;
     let n = counts.iter().sum();
-    let sites = take_column::<4>(from, n)?;
-    let masks = sums(take_column::<8>(from, n)?);
-    let values = take_column::<8>(from, n)?;
-    let clocks = take_column::<4>(from, n)?;
-    let mut clock = 0u32;
+    // Events are made from the bytes of the file at once: columns of a long stream would take as much again.
+    let sites = take_planes::<4>(from, n)?;
+    let masks = take_planes::<8>(from, n)?;
+    let values = take_planes::<8>(from, n)?;
+    let clocks = take_planes::<4>(from, n)?;
+    let (mut clock, mut mask) = (0u32, [0; 8]);
     let mut all = (0..n).map(|i| {
-        clock = clock.wrapping_add(u32::from_le_bytes(element(&clocks, i)));
+        clock = clock.wrapping_add(u32::from_le_bytes(at(&clocks, i)));
+        mask = xor(at(&masks, i), mask);
         Event {
-            site: SiteId(u32::from_le_bytes(element(&sites, i))),
-            mask: LaneMask(u64::from_le_bytes(element(&masks, i))),
-            value: u64::from_le_bytes(element(&values, i)),
+            site: SiteId(u32::from_le_bytes(at(&sites, i))),
+            mask: LaneMask(u64::from_le_bytes(mask)),
+            value: u64::from_le_bytes(at(&values, i)),
             clock,
         }
     });

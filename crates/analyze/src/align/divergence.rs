@@ -87,6 +87,12 @@ impl Trips {
         }
     }
 
+    /// The runs of pruned trips: the first trip, and the number that both sides share.
+    fn runs<'t>(&'t self, tree: &'t LaneTree) -> impl Iterator<Item = (usize, u32)> {
+        let numbers = self.nodes.iter().map(|n| tree.node(*n).pruned);
+        self.starts.iter().copied().zip(numbers).filter(|(_, number)| *number != 0)
+    }
+
     fn visits(&self, nodes: Range<usize>) -> u64 {
         self.before[nodes.end] - self.before[nodes.start]
     }
@@ -734,6 +740,10 @@ impl LaneComparison<'_> {
                 steps.push(TripStep::OnlyB(a.count, both..b.count));
             }
             return Some(steps);
+        }
+        // Two loops that were not built together have other runs of pruned trips.
+        if !a.runs(self.trees[0]).eq(b.runs(self.trees[1])) {
+            return None;
         }
         // Trips that a truncated recording lost are not extra trips of the other side.
         if cut[0] || cut[1] {

@@ -21,7 +21,7 @@ use prlx_trace::launch::Event;
 use prlx_trace::{BlockId, FuncId, Lane, LaneMask, LoopId, SiteId};
 
 use crate::builds::CommonIds;
-use crate::decode::{DecodeOutcome, Decoder, MAX_ENTRIES, PathItem, VisitCounts};
+use crate::decode::{DecodeOutcome, Decoder, MAX_ENTRIES, PathItem, VisitCounts, mix};
 use crate::error::Error;
 
 /// The largest number of open nodes.
@@ -123,12 +123,6 @@ struct OpenNode {
     children: u64,
     /// The numbers of nodes and entries of the tree before it.
     first: [usize; 2],
-}
-
-/// One step of the hash. Two different sequences collide with a probability of about 2^-64.
-fn mix(hash: u64, x: u64) -> u64 {
-    let h = (hash ^ x).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    (h ^ h >> 29).wrapping_mul(0xBF58_476D_1CE4_E5B9).rotate_left(23)
 }
 
 impl LaneTree {

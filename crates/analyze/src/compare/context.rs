@@ -9,6 +9,8 @@ use crate::align::build_pair::BuildPair;
 use crate::builds::canonical_form::CanonicalForm;
 use crate::decode::{CheckedModule, DecodeLimits, lockstep};
 
+use super::known_lanes::KnownLanes;
+
 /// What all warps of a pair of launches share.
 pub(crate) struct Context<'a> {
     pub sides: BuildPair<'a>,
@@ -26,6 +28,8 @@ pub(crate) struct Context<'a> {
     /// The decode program for all lanes of a warp, made when it is needed; `None` if the sides' kernels have
     /// different programs, or one that only the decoder of single lanes can run.
     pub lockstep: OnceLock<Option<lockstep::Program>>,
+    /// Lanes whose trees were compared.
+    pub known: KnownLanes,
     /// Both sides have one decode program.
     pub same_program: bool,
     pub limits: DecodeLimits,

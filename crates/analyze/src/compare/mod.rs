@@ -7,6 +7,7 @@ pub(crate) mod context;
 mod converged;
 mod events;
 mod fingerprints;
+mod known_lanes;
 mod lane_trees;
 mod launch_pair;
 mod launch_selection;

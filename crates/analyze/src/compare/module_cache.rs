@@ -20,6 +20,7 @@ use crate::error::Error;
 use crate::launches::kernel_names;
 
 use super::context::Context;
+use super::known_lanes::KnownLanes;
 
 /// What launches of the same modules share. 10⁵ launches have a handful of modules.
 pub(crate) struct ModuleCache<'a> {
@@ -151,6 +152,7 @@ impl<'a> ModuleCache<'a> {
                 && places_agree(la, lb)
                 && params_agree(modules, launches, reach),
             lockstep: OnceLock::new(),
+            known: KnownLanes::default(),
             same_program: pairing.same,
             limits: limits.shared_by(la.warps().max(lb.warps())),
         }
@@ -197,6 +199,7 @@ impl<'a> ModuleCache<'a> {
             canonical: Some(canonical),
             equal_words_suffice: false,
             lockstep: OnceLock::new(),
+            known: KnownLanes::default(),
             same_program: false,
             ..*plain
         })

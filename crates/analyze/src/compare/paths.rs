@@ -1,15 +1,18 @@
 //! Compares two warps recorded at level `path`.
 
+use std::sync::Arc;
+
 use prlx_trace::{Lane, LaneMask, SiteId, WarpStream};
 
-use crate::align::difference::LaneDiff;
 use crate::align::divergence;
+use crate::align::execution_tree::LaneTree;
 use crate::decode::lockstep::Lockstep;
-use crate::decode::{self, DecodeLimits, DecodeOutcome, Decoder, PathItem, VisitCounts, lane_words};
+use crate::decode::{self, DecodeLimits, DecodeOutcome, Decoder, PathItem, lane_words};
 use crate::error::Error;
 
 use super::canonical_lanes::compare_canonical;
 use super::context::Context;
+use super::known_lanes::Compared;
 use super::lane_trees::{LaneStream, decoder, ended, path_trees, pruned_path_trees};
 use super::warp_diff::{LaneOutcome, WarpDiff};
 
@@ -50,7 +53,10 @@ pub(super) fn paths(cx: &Context<'_>, a: &WarpStream, b: &WarpStream, lanes: Lan
                 let what = "the warp takes more steps than the limit allows";
                 Err(Error { limit: true, ..Error::new(a.warp.to_string(), what) })
             }
-            () if together.differ.has(lane) => lane_trees(cx, a, b, lane, of_differing, out),
+            () if together.differ.has(lane) => {
+                let hash = together.hashes.get(&lane.0).copied();
+                lane_trees(cx, [(a, lane), (b, lane)], of_differing, hash, out)
+            }
             () => lane_paths(cx, a, b, lane, out),
         };
         match done {
@@ -84,7 +90,7 @@ fn lane_paths(
     }
     let (mut x, mut y) = (decoder(cx, 0, a, lane)?.flat(), decoder(cx, 1, b, lane)?.flat());
     if first_difference(cx, &mut x, &mut y)? {
-        return lane_trees(cx, a, b, lane, cx.limits, out);
+        return lane_trees(cx, [(a, lane), (b, lane)], cx.limits, None, out);
     }
     for (sum, d) in out.visits.iter_mut().zip([&x, &y]) {
         *sum += d.counts();
@@ -93,40 +99,41 @@ fn lane_paths(
     Ok(if complete { LaneOutcome::Compared } else { LaneOutcome::Truncated })
 }
 
-/// Compares the trees of a lane, whose paths are not equal.
+/// Compares the trees of a lane, whose paths are not equal; `hash`: see [`Lockstep::hashes`].
 fn lane_trees(
-    cx: &Context<'_>,
-    a: &WarpStream,
-    b: &WarpStream,
-    lane: Lane,
-    limits: DecodeLimits,
-    out: &mut WarpDiff,
-) -> Result<LaneOutcome, Error> {
-    let at = [(a, lane), (b, lane)];
-    let (diff, counts) = match pruned_diff(cx, at, limits) {
-        Some(done) => done,
-        // Also for errors: of two that fail, A's error is the one to report.
-        None => {
-            let [ta, tb] = path_trees(cx, at, limits)?;
-            (divergence::compare_lanes(&cx.sides, &ta, &tb, None), [ta.counts, tb.counts])
-        }
-    };
-    for (sum, counts) in out.visits.iter_mut().zip(counts) {
-        *sum += counts;
-    }
-    out.add(lane, diff.found);
-    Ok(if diff.cut { LaneOutcome::Truncated } else { LaneOutcome::Compared })
-}
-
-/// What differs in a lane, and the visits of both sides, from trees without what both sides have alike. `None`
-/// if that does not suffice.
-fn pruned_diff(
     cx: &Context<'_>,
     at: [LaneStream<'_>; 2],
     limits: DecodeLimits,
-) -> Option<(LaneDiff, [VisitCounts; 2])> {
-    let [a, b] = pruned_path_trees(cx, at, limits).ok()?;
-    Some((divergence::compare_pruned(&cx.sides, &a, &b)?, [a.counts, b.counts]))
+    hash: Option<u64>,
+    out: &mut WarpDiff,
+) -> Result<LaneOutcome, Error> {
+    let compare = || compare_trees(cx, at, limits);
+    let compared = match hash {
+        Some(hash) => cx.known.get((hash, limits.steps), compare)?,
+        None => Arc::new(compare()?),
+    };
+    let (diff, counts) = &*compared;
+    for (sum, counts) in out.visits.iter_mut().zip(counts) {
+        *sum += *counts;
+    }
+    out.add(at[0].1, diff.found.clone());
+    Ok(if diff.cut { LaneOutcome::Truncated } else { LaneOutcome::Compared })
+}
+
+/// What differs in a lane, and the visits of both sides.
+fn compare_trees(
+    cx: &Context<'_>,
+    at: [LaneStream<'_>; 2],
+    limits: DecodeLimits,
+) -> Result<Compared, Error> {
+    let pruned = pruned_path_trees(cx, at, limits).ok();
+    let diff = |[a, b]: &[LaneTree; 2]| divergence::compare_pruned(&cx.sides, a, b);
+    if let Some((diff, [a, b])) = pruned.and_then(|trees| Some((diff(&trees)?, trees))) {
+        return Ok((diff, [a.counts, b.counts]));
+    }
+    // Also for errors: of two sides that fail, A's error is the one to report.
+    let [a, b] = path_trees(cx, at, limits)?;
+    Ok((divergence::compare_lanes(&cx.sides, &a, &b, None), [a.counts, b.counts]))
 }
 
 fn next_visit(d: &mut Decoder<'_>) -> Result<Option<(SiteId, u64)>, Error> {

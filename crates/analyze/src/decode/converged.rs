@@ -3,18 +3,18 @@
 //! The decoder has the registers of one lane. Registers that can differ between lanes are evaluated here for
 //! every lane. A decision in which the lanes disagree ends the walk with an error.
 
-use prlx_trace::kernel::{Alu, Arg, Guard, Scalar, Special, Step};
+use prlx_trace::kernel::{Alu, Arg, End, Guard, Scalar, Special, Step};
 use prlx_trace::{FuncId, Lane, LaneMask, Launch, Slot, WarpId};
 
 use super::alu;
-use super::checked_module::{CheckedFunction, CheckedModule};
+use super::checked_module::{CheckedFunction, CheckedModule, can_be_omitted};
 use super::special_registers::SpecialRegisters;
 
 /// The state of all lanes of a converged warp, as far as it can differ between them.
 #[derive(Clone, Debug)]
 pub(super) struct ConvergedLanes {
     pub mask: LaneMask,
-    /// By function and register: whether its value can differ between lanes.
+    /// By function and register: whether it has a value for each lane.
     varies: Vec<Vec<bool>>,
     /// By lane of the mask.
     specials: Vec<SpecialRegisters>,
@@ -29,7 +29,7 @@ impl ConvergedLanes {
     pub fn new(program: &CheckedModule<'_>, launch: &Launch, warp: WarpId, mask: LaneMask) -> ConvergedLanes {
         ConvergedLanes {
             mask,
-            varies: program.functions.iter().map(varying).collect(),
+            varies: program.functions.iter().map(|f| varying(program, f)).collect(),
             specials: mask.lanes().map(|l: Lane| SpecialRegisters::new(launch, warp, l)).collect(),
             values: Vec::new(),
         }
@@ -63,7 +63,7 @@ impl ConvergedLanes {
         }
     }
 
-    /// Evaluates an operation whose result can differ between lanes. `other`: what arguments that are no
+    /// Evaluates an operation whose result has a value for each lane. `other`: what arguments that are no
     /// registers are, for the decoded lane. `None`: it is undefined.
     pub fn evaluate(
         &mut self,
@@ -97,8 +97,60 @@ impl ConvergedLanes {
     }
 }
 
+/// The registers of a function whose values can differ between the lanes of a warp, and on which control flow
+/// depends.
+fn varying(program: &CheckedModule<'_>, f: &CheckedFunction<'_>) -> Vec<bool> {
+    let mut varies = differing(f);
+    for (varies, steers) in varies.iter_mut().zip(steering(program, f)) {
+        *varies &= steers;
+    }
+    varies
+}
+
+/// The registers on which control flow depends.
+fn steering(program: &CheckedModule<'_>, f: &CheckedFunction<'_>) -> Vec<bool> {
+    let mut steers = vec![false; f.function.slots as usize];
+    let mut mark = |slot: Slot| !std::mem::replace(&mut steers[slot.index()], true);
+    for block in &f.function.blocks {
+        for step in &block.steps {
+            let guard = match step {
+                Step::Let { .. } => None,
+                Step::Decide { site, slot, guard } => {
+                    if can_be_omitted(program, *site) {
+                        mark(*slot);
+                    }
+                    *guard
+                }
+                Step::Visit { guard, .. } | Step::Read { guard, .. } | Step::Call { guard, .. } => *guard,
+            };
+            guard.into_iter().for_each(|g| _ = mark(g.slot));
+        }
+        match &block.end {
+            End::Branch { guard, .. } => _ = mark(guard.slot),
+            End::Switch { index, .. } => _ = mark(*index),
+            End::Jump(_) | End::Return | End::Exit => {}
+        }
+    }
+    loop {
+        let mut changed = false;
+        for step in f.function.blocks.iter().flat_map(|b| &b.steps) {
+            let Step::Let { to, args, guard, .. } = step else { continue };
+            if !steers[to.index()] {
+                continue;
+            }
+            let args = args.iter().filter_map(|a| if let Arg::Slot(s) = a { Some(*s) } else { None });
+            for slot in args.chain(guard.map(|g| g.slot)) {
+                changed |= !std::mem::replace(&mut steers[slot.index()], true);
+            }
+        }
+        if !changed {
+            return steers;
+        }
+    }
+}
+
 /// The registers of a function whose values can differ between the lanes of a warp.
-fn varying(f: &CheckedFunction<'_>) -> Vec<bool> {
+fn differing(f: &CheckedFunction<'_>) -> Vec<bool> {
     let mut varies = vec![false; f.function.slots as usize];
     let steps = || f.function.blocks.iter().flat_map(|b| &b.steps);
     loop {

@@ -10,6 +10,7 @@ mod decoder;
 mod lane_stream;
 mod lane_visits;
 pub(crate) mod lockstep;
+mod mix;
 mod path_item;
 mod special_registers;
 
@@ -20,5 +21,6 @@ pub use decoder::Decoder;
 pub(crate) use lane_stream::lane_part;
 pub use lane_stream::lane_words;
 pub use lane_visits::{LaneVisits, lane_visits};
+pub(crate) use mix::mix;
 pub(crate) use path_item::MAX_ENTRIES;
 pub use path_item::{DecodeLimits, DecodeOutcome, PathItem, VisitCounts};

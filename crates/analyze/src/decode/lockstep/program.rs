@@ -4,7 +4,7 @@
 //! - Every index is in range: [`CheckedModule`] has checked the program, and planes are numbered here.
 //! - A slot is a predicate (a mask) or a value (a plane of 64 bits), never both.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use prlx_lanes::{LaneFn, Simd};
 use prlx_trace::device::COUNT_EVENT;
@@ -49,6 +49,8 @@ pub(super) struct Block {
     pub steps: u64,
     /// If the block is a whole loop that only counts its iterations: that loop.
     pub counts: Option<usize>,
+    /// What this block, and those that can follow it, read.
+    pub reads: Vec<Operand>,
 }
 
 /// Where control goes.
@@ -79,7 +81,7 @@ pub(super) struct Predicate {
 #[derive(Debug)]
 pub(super) enum Op {
     /// An operation on planes.
-    Lanes { f: LaneFn, args: prlx_lanes::Args, guard: Option<Predicate> },
+    Lanes { f: LaneFn, args: prlx_lanes::Args, from: Vec<Operand>, guard: Option<Predicate> },
     /// Another operation whose result is a value, lane by lane.
     Value { op: Alu, ty: Scalar, to: u16, from: Vec<Operand>, guard: Option<Predicate> },
     /// An operation whose result is a predicate, lane by lane.
@@ -100,7 +102,7 @@ pub(super) enum Decision {
     Trips { of: usize, stay: bool },
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Operand {
     Value(u16),
     Predicate(u16),
@@ -131,7 +133,8 @@ impl Program {
             rank[b.index()] = i;
         }
         let mut maker = Maker { module, f, slots, rank, inputs: HashMap::new(), simd: Simd::detect() };
-        let blocks = order.iter().map(|b| maker.block(*b)).collect::<Option<Vec<_>>>()?;
+        let mut blocks = order.iter().map(|b| maker.block(*b)).collect::<Option<Vec<_>>>()?;
+        add_reads(&mut blocks);
         let start = maker.edge(None, BlockId(0));
         let mut inputs: Vec<(u16, Input)> = maker.inputs.iter().map(|(input, at)| (*at, *input)).collect();
         inputs.sort_by_key(|(at, _)| *at);
@@ -180,6 +183,71 @@ fn order(f: &CheckedFunction<'_>) -> Vec<BlockId> {
     }
     post.reverse();
     post
+}
+
+/// Fills in what each block and its successors read.
+fn add_reads(blocks: &mut [Block]) {
+    let mut reads: Vec<BTreeSet<Operand>> = blocks.iter().map(own_reads).collect();
+    let mut changed = true;
+    while changed {
+        changed = false;
+        for i in (0..blocks.len()).rev() {
+            for next in blocks[i].end.edges() {
+                let more: Vec<Operand> = reads[next.to].difference(&reads[i]).copied().collect();
+                changed |= !more.is_empty();
+                reads[i].extend(more);
+            }
+        }
+    }
+    for (block, reads) in blocks.iter_mut().zip(reads) {
+        block.reads = reads.into_iter().collect();
+    }
+}
+
+/// What a block reads.
+fn own_reads(block: &Block) -> BTreeSet<Operand> {
+    let mut reads = BTreeSet::new();
+    for op in &block.ops {
+        let guard = match op {
+            Op::Lanes { from, guard, .. }
+            | Op::Value { from, guard, .. }
+            | Op::Predicate { from, guard, .. } => {
+                reads.extend(from);
+                guard
+            }
+            Op::Logic { from, guard, .. } => {
+                let predicate = |o: &LogicOperand| match o {
+                    LogicOperand::Predicate(p) => Some(Operand::Predicate(*p)),
+                    LogicOperand::All(_) => None,
+                };
+                reads.extend(from.iter().filter_map(predicate));
+                guard
+            }
+            Op::Decide { slot, guard, .. } => {
+                reads.insert(*slot);
+                guard
+            }
+            Op::Read { guard, .. } => guard,
+        };
+        reads.extend(guard.map(|g| Operand::Predicate(g.slot)));
+    }
+    match &block.end {
+        BlockEnd::Branch { guard, .. } => _ = reads.insert(Operand::Predicate(guard.slot)),
+        BlockEnd::Switch { index, .. } => _ = reads.insert(Operand::Value(*index)),
+        BlockEnd::Jump(_) | BlockEnd::Leave => {}
+    }
+    reads
+}
+
+impl BlockEnd {
+    fn edges(&self) -> Vec<&Edge> {
+        match self {
+            BlockEnd::Jump(to) => vec![to],
+            BlockEnd::Branch { taken, other, .. } => vec![taken, other],
+            BlockEnd::Switch { targets, .. } => targets.iter().collect(),
+            BlockEnd::Leave => Vec::new(),
+        }
+    }
 }
 
 /// Which plane or predicate each slot of the decode program is.
@@ -335,7 +403,7 @@ impl Maker<'_> {
             End::Return | End::Exit => BlockEnd::Leave,
         };
         let counts = counts(&ops, &end, self.rank[at.index()]);
-        Some(Block { ops, end, steps: block.steps.len() as u64 + 1, counts })
+        Some(Block { ops, end, steps: block.steps.len() as u64 + 1, counts, reads: Vec::new() })
     }
 
     /// The way between two blocks; `from` is `None` where the kernel begins.
@@ -388,11 +456,11 @@ impl Maker<'_> {
         let args = |dst: u16, imm: u64| prlx_lanes::Args { dst: [dst; 4], src, imm };
         Some(match to {
             Operand::Value(to) => match ops::value(op, ty, self.simd).filter(|_| !odd) {
-                Some(f) => Op::Lanes { f, args: args(to, 0), guard },
+                Some(f) => Op::Lanes { f, args: args(to, 0), from, guard },
                 None => Op::Value { op, ty, to, from, guard },
             },
             Operand::Predicate(to) => match ops::comparison(op, ty, self.simd).filter(|_| !odd) {
-                Some((f, imm)) => Op::Lanes { f, args: args(to, imm), guard },
+                Some((f, imm)) => Op::Lanes { f, args: args(to, imm), from, guard },
                 None => Op::Predicate { op, ty, to, from, guard },
             },
         })

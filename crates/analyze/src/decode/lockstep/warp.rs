@@ -9,18 +9,22 @@ use prlx_trace::{Lane, LaneMask, Launch, WarpStream};
 use super::super::alu;
 use super::super::decision_source::{BitReader, TripCountReader, take_count};
 use super::super::decoder::param;
+use super::super::mix::mix;
 use super::super::lane_stream::lane_words;
 use super::super::path_item::{DecodeLimits, VisitCounts};
 use super::super::special_registers::SpecialRegisters;
 use super::program::{BlockEnd, Decision, Edge, Input, LogicOperand, Op, Operand, Predicate, Program};
 
 /// What was found about the lanes of a warp. Other lanes are left to the decoder of single lanes.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) struct Lockstep {
     /// Lanes whose paths are equal.
     pub equal: LaneMask,
     /// Lanes whose sides made a decision differently.
     pub differ: LaneMask,
+    /// Of each of these lanes, a hash of the path that both sides share and of all that the rest follows from:
+    /// lanes with equal hashes have equal paths on each side.
+    pub hashes: BTreeMap<u8, u64>,
     /// Lanes that were not followed to their end, since the warp took more steps than the limit allows.
     pub unfinished: LaneMask,
     /// The visits of the equal lanes, which are those of each side.
@@ -47,6 +51,7 @@ pub(crate) fn compare(
         out.equal.0 |= u64::from(pair.equal) << first;
         out.differ.0 |= u64::from(pair.differ) << first;
         out.unfinished.0 |= u64::from(pair.unfinished) << first;
+        out.hashes.extend(lanes_of(pair.differ).map(|l| (first + l as u8, pair.hashes[l])));
         for l in lanes_of(pair.equal) {
             out.visits += pair.counts[l];
         }
@@ -131,7 +136,7 @@ impl<'a> Side<'a> {
     /// Runs an operation that no decision and no recording takes part in.
     fn operation(&mut self, op: &Op, mask: u32) {
         match op {
-            Op::Lanes { f, args, guard } => {
+            Op::Lanes { f, args, guard, .. } => {
                 let mask = self.holds(*guard, mask);
                 f(&mut self.planes, args, mask);
             }
@@ -208,6 +213,23 @@ impl<'a> Side<'a> {
         }
     }
 
+    /// The value of an operand of a lane. 0 for an operand that there is not.
+    fn value_if_any(&self, operand: Operand, lane: usize) -> u64 {
+        match operand {
+            Operand::Value(v) => self.planes.w64.get(usize::from(v)).map_or(0, |plane| plane.0[lane]),
+            Operand::Predicate(p) => self.planes.pred.get(usize::from(p)).map_or(0, |p| u64::from(p >> lane & 1)),
+        }
+    }
+
+    /// All that a lane may still take from its recording.
+    fn rest(&self, lane: usize) -> impl Iterator<Item = u64> {
+        let (bits, trips) = (&self.bits[lane], &self.trips[lane]);
+        let open = u64::from(bits.word) & ((1u64 << bits.remaining) - 1);
+        let lengths = [u64::from(bits.remaining), open, bits.words.len() as u64, trips.0.len() as u64];
+        let words = bits.words.as_slice().iter().chain(trips.0.as_slice());
+        lengths.into_iter().chain(words.map(|w| u64::from(*w)))
+    }
+
     fn exhausted(&mut self, lane: usize) -> bool {
         !self.bits[lane].any_remaining() && self.trips[lane].word().is_none()
     }
@@ -223,6 +245,14 @@ struct Group {
     mask: u32,
     /// Visits of each of its lanes since it is a group.
     since: VisitCounts,
+    /// A hash of what each of its lanes did since then.
+    hash: u64,
+}
+
+impl Group {
+    fn new(mask: u32) -> Group {
+        Group { mask, since: VisitCounts::default(), hash: 0 }
+    }
 }
 
 struct Pair<'a> {
@@ -231,6 +261,9 @@ struct Pair<'a> {
     /// Groups by the block that they run next.
     waiting: BTreeMap<usize, Group>,
     counts: Vec<VisitCounts>,
+    /// By lane: a hash of its path, up to where its group was made, or of a lane that differs, as
+    /// [`Lockstep::hashes`] has it.
+    hashes: [u64; LANES],
     /// Steps that the warp may take, and how many of them are left.
     limit: u64,
     steps: u64,
@@ -259,13 +292,14 @@ impl<'a> Pair<'a> {
             sides,
             waiting: BTreeMap::new(),
             counts: vec![VisitCounts::default(); LANES],
+            hashes: [0; LANES],
             limit,
             steps: limit,
             equal: 0,
             differ: 0,
             unfinished: 0,
         };
-        let group = Group { mask: lanes, since: VisitCounts::default() };
+        let group = Group::new(lanes);
         if let Some(group) = pair.enter(&program.start, group) {
             pair.waiting.insert(program.start.to, group);
         }
@@ -282,11 +316,12 @@ impl<'a> Pair<'a> {
                     return;
                 };
                 self.steps = left;
+                group.hash = mix(group.hash, at as u64);
                 if let Some(of) = block.counts {
-                    self.count_off(of, block.steps, &mut group);
+                    self.count_off(of, at, &mut group);
                 }
-                for op in &block.ops {
-                    self.op(op, &mut group);
+                for step in 0..block.ops.len() {
+                    self.op((at, step), &mut group);
                 }
                 let next = self.end(&block.end, group);
                 // Most groups go on alone.
@@ -308,24 +343,44 @@ impl<'a> Pair<'a> {
 
     /// Takes all iterations but the last of a loop that only counts them. Lanes whose counts differ after
     /// more steps than a warp may take are not followed: their trees would take as many.
-    fn count_off(&mut self, of: usize, steps: u64, group: &mut Group) {
+    fn count_off(&mut self, of: usize, at: usize, group: &mut Group) {
+        let steps = self.program.blocks[at].steps;
         for l in lanes_of(group.mask) {
-            let [a, b] = [0, 1].map(|side: usize| std::mem::take(&mut self.sides[side].stays[of][l]));
+            let [a, b] = [0, 1].map(|side: usize| self.sides[side].stays[of][l]);
             self.counts[l].recorded = self.counts[l].recorded.saturating_add(a);
             if a != b {
                 let long = a.min(b).saturating_mul(steps) > self.limit;
                 if long {
                     self.unfinished |= 1 << l
                 } else {
-                    self.differ |= 1 << l
+                    self.part(l, (at, 0), group);
                 }
                 group.mask &= !(1 << l);
+            } else {
+                self.hashes[l] = mix(self.hashes[l], a);
             }
+            self.sides.iter_mut().for_each(|side| side.stays[of][l] = 0);
         }
     }
 
-    fn op(&mut self, op: &Op, group: &mut Group) {
-        match op {
+    /// A lane whose sides disagree at a step of a block leaves. What follows on each side is determined by the
+    /// step, by all that can be read from there on, and by the rest of the recording.
+    fn part(&mut self, lane: usize, (block, step): (usize, usize), group: &Group) {
+        self.differ |= 1 << lane;
+        let mut hash = mix(mix(mix(self.hashes[lane], group.hash), block as u64), step as u64);
+        for side in &self.sides {
+            for operand in &self.program.blocks[block].reads {
+                hash = mix(hash, side.value_if_any(*operand, lane));
+            }
+            side.stays.iter().for_each(|stay| hash = mix(hash, stay[lane]));
+            hash = side.rest(lane).fold(hash, mix);
+        }
+        self.hashes[lane] = hash;
+    }
+
+    fn op(&mut self, (at, step): (usize, usize), group: &mut Group) {
+        let program = self.program;
+        match &program.blocks[at].ops[step] {
             Op::Decide { slot, source, guard } => {
                 let mask = self.agreed(*guard, group);
                 if mask == 0 {
@@ -340,8 +395,9 @@ impl<'a> Pair<'a> {
                 }
                 let mask = mask & group.mask;
                 let other = mask & self.disagree(*slot, mask);
-                self.differ |= other;
+                lanes_of(other).for_each(|l| self.part(l, (at, step), group));
                 group.mask &= !other;
+                self.add_decision(*slot, guard.is_some(), mask & !other, group);
                 let computed = *source == Decision::Computed;
                 let one = VisitCounts { recorded: (!computed).into(), computed: computed.into(), other: 0 };
                 if guard.is_none() {
@@ -362,6 +418,29 @@ impl<'a> Pair<'a> {
             }
             op => self.sides.iter_mut().for_each(|side| side.operation(op, group.mask)),
         }
+    }
+
+    /// Adds a decision that lanes of a group took to the hashes.
+    fn add_decision(&mut self, slot: Operand, guarded: bool, mask: u32, group: &mut Group) {
+        if let Operand::Predicate(p) = slot
+            && !guarded
+        {
+            let yes = self.sides[0].planes.pred[usize::from(p)] & mask;
+            if yes == 0 || yes == mask {
+                group.hash = mix(group.hash, u64::from(yes != 0));
+                return;
+            }
+        }
+        self.flush(group);
+        for l in lanes_of(mask) {
+            self.hashes[l] = mix(self.hashes[l], self.sides[0].get(slot, l) ^ 1 << 63);
+        }
+    }
+
+    /// Gives a group's hash to its lanes.
+    fn flush(&mut self, group: &mut Group) {
+        let hash = std::mem::take(&mut group.hash);
+        lanes_of(group.mask).for_each(|l| self.hashes[l] = mix(self.hashes[l], hash));
     }
 
     /// The lanes for which a guard holds. Lanes whose sides disagree leave.
@@ -431,7 +510,7 @@ impl<'a> Pair<'a> {
                 lanes_of(mask).for_each(|l| self.counts[l] += group.since);
             }
             let since = if whole { group.since } else { VisitCounts::default() };
-            let Some(part) = self.enter(edge, Group { mask, since }) else { continue };
+            let Some(part) = self.enter(edge, Group { mask, since, ..group }) else { continue };
             match parts.peek() {
                 None if only.is_none() => only = Some((edge.to, part)),
                 _ => self.arrive(edge.to, part),
@@ -456,14 +535,17 @@ impl<'a> Pair<'a> {
 
     /// Puts a group to those that wait, together with one that waits for the same block.
     fn arrive(&mut self, at: usize, group: Group) {
-        let counts = &mut self.counts;
+        let (counts, hashes) = (&mut self.counts, &mut self.hashes);
         self.waiting
             .entry(at)
             .and_modify(|other| {
                 for group in [*other, group] {
-                    lanes_of(group.mask).for_each(|l| counts[l] += group.since);
+                    lanes_of(group.mask).for_each(|l| {
+                        counts[l] += group.since;
+                        hashes[l] = mix(hashes[l], group.hash);
+                    });
                 }
-                *other = Group { mask: other.mask | group.mask, since: VisitCounts::default() };
+                *other = Group::new(other.mask | group.mask);
             })
             .or_insert(group);
     }
