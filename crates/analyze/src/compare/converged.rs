@@ -57,7 +57,8 @@ fn lanes(cx: &Context<'_>, warps: [&WarpStream; 2], all: [&[Event]; 2]) -> Optio
             (0..program.module.sites.len()).map(|s| decides_by_lane(program, SiteId(s as u32))).collect();
         let agree = |e: &Event| {
             let value = e.value & mask.0;
-            e.mask == mask && (!by_lane.get(e.site.index()).is_some_and(|b| *b) || value == 0 || value == mask.0)
+            e.mask == mask
+                && (!by_lane.get(e.site.index()).is_some_and(|b| *b) || value == 0 || value == mask.0)
         };
         all[side].iter().all(agree)
     };
@@ -138,7 +139,9 @@ fn walk(
     wanted: BTreeSet<Place>,
 ) -> Option<BTreeMap<Place, u32>> {
     let program = cx.sides.programs[side];
-    let counts = |e: &Event| matches!(program.sources.get(e.site.index()), Some(Source::Trips { bits: COUNT_EVENT, .. }));
+    let counts = |e: &Event| {
+        matches!(program.sources.get(e.site.index()), Some(Source::Trips { bits: COUNT_EVENT, .. }))
+    };
     let mut decoder = decoder(cx, side, warp, mask)?.flat().with_skipped();
     let mut clocks = Clocks::new(wanted);
     let mut next = events.iter().filter(|e| !counts(e)).peekable();
@@ -146,9 +149,8 @@ fn walk(
     while !clocks.wanted.is_empty() {
         match decoder.next().ok()? {
             Some(PathItem::Visit { site, mask, .. }) if mask.0 != 0 => {
-                let own = next.next_if(|e| {
-                    decoder.events_taken() > taken && e.site == program.recorded(site)
-                });
+                let own =
+                    next.next_if(|e| decoder.events_taken() > taken && e.site == program.recorded(site));
                 clock = own.map_or(clock, |e| e.clock);
                 taken = decoder.events_taken();
                 clocks.visit(site, clock);

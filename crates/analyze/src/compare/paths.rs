@@ -121,11 +121,7 @@ fn lane_trees(
 }
 
 /// What differs in a lane, and the visits of both sides.
-fn compare_trees(
-    cx: &Context<'_>,
-    at: [LaneStream<'_>; 2],
-    limits: DecodeLimits,
-) -> Result<Compared, Error> {
+fn compare_trees(cx: &Context<'_>, at: [LaneStream<'_>; 2], limits: DecodeLimits) -> Result<Compared, Error> {
     let pruned = pruned_path_trees(cx, at, limits).ok();
     let diff = |[a, b]: &[LaneTree; 2]| divergence::compare_pruned(&cx.sides, a, b);
     if let Some((diff, [a, b])) = pruned.and_then(|trees| Some((diff(&trees)?, trees))) {

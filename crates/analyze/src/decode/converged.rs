@@ -177,8 +177,5 @@ fn differing(f: &CheckedFunction<'_>) -> Vec<bool> {
 /// Whether a special register can differ between the lanes of a warp.
 fn by_lane(s: Special) -> bool {
     use Special::{CtaidX, CtaidY, CtaidZ, NctaidX, NctaidY, NctaidZ, NtidX, NtidY, NtidZ, WarpSize};
-    !matches!(
-        s,
-        CtaidX | CtaidY | CtaidZ | NctaidX | NctaidY | NctaidZ | NtidX | NtidY | NtidZ | WarpSize
-    )
+    !matches!(s, CtaidX | CtaidY | CtaidZ | NctaidX | NctaidY | NctaidZ | NtidX | NtidY | NtidZ | WarpSize)
 }

@@ -99,12 +99,19 @@ operations! {
     Max(a, b, c, raw) if a.less(b) { b.bits() } else { a.bits() };
 }
 
+/// The plane of a source.
+#[inline(always)]
+fn source<'p>(p: &'p Planes, args: &Args, i: usize) -> &'p [u64; LANES] {
+    &p.w64[usize::from(args.src[i])].0
+}
+
 /// An operation with values as sources and result.
 struct Value<A, T>(PhantomData<(A, T)>);
 impl<A: Apply, T: Int> LaneOp for Value<A, T> {
     #[inline(always)]
     fn run(p: &mut Planes, args: &Args, mask: u32) {
-        let [x, y, z] = [0, 1, 2].map(|i| p.get64(args.src[i]).0);
+        // Copies of planes would be calls.
+        let (x, y, z) = (source(p, args, 0), source(p, args, 1), source(p, args, 2));
         let mut out = V64([0; LANES]);
         for l in 0..LANES {
             let raw = [x[l], y[l], z[l]];
@@ -119,7 +126,7 @@ struct Select<T>(PhantomData<T>);
 impl<T: Int> LaneOp for Select<T> {
     #[inline(always)]
     fn run(p: &mut Planes, args: &Args, mask: u32) {
-        let [x, y] = [0, 1].map(|i| p.get64(args.src[i]).0);
+        let (x, y) = (source(p, args, 0), source(p, args, 1));
         let chosen = p.get_pred(args.src[2]);
         let mut out = V64([0; LANES]);
         for l in 0..LANES {
@@ -137,7 +144,7 @@ impl<T: Int, const REL: u8> LaneOp for Compare<T, REL> {
     #[inline(always)]
     fn run(p: &mut Planes, args: &Args, mask: u32) {
         let swap = usize::from(args.imm & 1 != 0);
-        let (x, y) = (p.get64(args.src[swap]).0, p.get64(args.src[1 - swap]).0);
+        let (x, y) = (source(p, args, swap), source(p, args, 1 - swap));
         let mut yes = [0u8; LANES];
         for l in 0..LANES {
             let (a, b) = (T::of(x[l]), T::of(y[l]));

@@ -9,8 +9,8 @@ use prlx_trace::{Lane, LaneMask, Launch, WarpStream};
 use super::super::alu;
 use super::super::decision_source::{BitReader, TripCountReader, take_count};
 use super::super::decoder::param;
-use super::super::mix::mix;
 use super::super::lane_stream::lane_words;
+use super::super::mix::mix;
 use super::super::path_item::{DecodeLimits, VisitCounts};
 use super::super::special_registers::SpecialRegisters;
 use super::program::{BlockEnd, Decision, Edge, Input, LogicOperand, Op, Operand, Predicate, Program};
@@ -217,7 +217,9 @@ impl<'a> Side<'a> {
     fn value_if_any(&self, operand: Operand, lane: usize) -> u64 {
         match operand {
             Operand::Value(v) => self.planes.w64.get(usize::from(v)).map_or(0, |plane| plane.0[lane]),
-            Operand::Predicate(p) => self.planes.pred.get(usize::from(p)).map_or(0, |p| u64::from(p >> lane & 1)),
+            Operand::Predicate(p) => {
+                self.planes.pred.get(usize::from(p)).map_or(0, |p| u64::from(p >> lane & 1))
+            }
         }
     }
 
@@ -299,8 +301,8 @@ impl<'a> Pair<'a> {
             differ: 0,
             unfinished: 0,
         };
-        let group = Group::new(lanes);
-        if let Some(group) = pair.enter(&program.start, group) {
+        let mut group = Group::new(lanes);
+        if pair.enter(&program.start, &mut group) {
             pair.waiting.insert(program.start.to, group);
         }
         Some(pair)
@@ -323,20 +325,13 @@ impl<'a> Pair<'a> {
                 for step in 0..block.ops.len() {
                     self.op((at, step), &mut group);
                 }
-                let next = self.end(&block.end, group);
+                let Some(to) = self.end(&block.end, &mut group) else { break };
                 // Most groups go on alone.
-                match next {
-                    Some((to, alone))
-                        if self.waiting.first_key_value().is_none_or(|(first, _)| to < *first) =>
-                    {
-                        (at, group) = (to, alone);
-                    }
-                    Some((to, other)) => {
-                        self.arrive(to, other);
-                        break;
-                    }
-                    None => break,
+                if self.waiting.first_key_value().is_some_and(|(first, _)| to >= *first) {
+                    self.arrive(to, group);
+                    break;
                 }
+                at = to;
             }
         }
     }
@@ -464,12 +459,16 @@ impl<'a> Pair<'a> {
         }
     }
 
-    /// Follows the end of a block. Returns the only group that goes on, and where, if there is only one.
-    fn end(&mut self, end: &BlockEnd, mut group: Group) -> Option<(usize, Group)> {
+    /// Follows the end of a block. The group becomes the only one that goes on; returns where, if there is one.
+    fn end(&mut self, end: &BlockEnd, group: &mut Group) -> Option<usize> {
         match end {
-            BlockEnd::Jump(to) => Some((to.to, self.enter(to, group)?)),
+            BlockEnd::Jump(to) => self.enter(to, group).then_some(to.to),
             BlockEnd::Branch { guard, taken, other } => {
-                let mask = self.agreed(Some(*guard), &mut group);
+                let mask = self.agreed(Some(*guard), group);
+                if mask == 0 || mask == group.mask {
+                    let to = if mask == 0 { other } else { taken };
+                    return self.enter(to, group).then_some(to.to);
+                }
                 self.split(group, [(mask, taken), (group.mask & !mask, other)].into_iter())
             }
             BlockEnd::Switch { index, targets } => {
@@ -484,24 +483,21 @@ impl<'a> Pair<'a> {
                 for (index, mask) in to {
                     match usize::try_from(index).ok().and_then(|i| targets.get(i)) {
                         Some(edge) => parts.push((mask, edge)),
-                        None => self.finish(Group { mask, ..group }),
+                        None => self.finish(Group { mask, ..*group }),
                     }
                 }
                 self.split(group, parts.into_iter())
             }
             BlockEnd::Leave => {
-                self.finish(group);
+                self.finish(*group);
                 None
             }
         }
     }
 
     /// Sends the parts of a group on their ways.
-    fn split<'e>(
-        &mut self,
-        group: Group,
-        parts: impl Iterator<Item = (u32, &'e Edge)>,
-    ) -> Option<(usize, Group)> {
+    fn split<'e>(&mut self, on: &mut Group, parts: impl Iterator<Item = (u32, &'e Edge)>) -> Option<usize> {
+        let group = *on;
         let mut only = None;
         let mut parts = parts.filter(|(mask, _)| *mask != 0).peekable();
         while let Some((mask, edge)) = parts.next() {
@@ -510,9 +506,12 @@ impl<'a> Pair<'a> {
                 lanes_of(mask).for_each(|l| self.counts[l] += group.since);
             }
             let since = if whole { group.since } else { VisitCounts::default() };
-            let Some(part) = self.enter(edge, Group { mask, since, ..group }) else { continue };
+            let mut part = Group { mask, since, ..group };
+            if !self.enter(edge, &mut part) {
+                continue;
+            }
             match parts.peek() {
-                None if only.is_none() => only = Some((edge.to, part)),
+                None if only.is_none() => (only, *on) = (Some(edge.to), part),
                 _ => self.arrive(edge.to, part),
             }
         }
@@ -520,8 +519,9 @@ impl<'a> Pair<'a> {
         only
     }
 
-    /// Enters the loops on a way. `None` if no lane is left.
-    fn enter(&mut self, edge: &Edge, mut group: Group) -> Option<Group> {
+    /// Enters the loops on a way. `false` if no lane is left.
+    #[inline]
+    fn enter(&mut self, edge: &Edge, group: &mut Group) -> bool {
         for &(l, small) in &edge.enters {
             for lane in lanes_of(group.mask) {
                 let [a, b] = &mut self.sides;
@@ -530,7 +530,7 @@ impl<'a> Pair<'a> {
                 }
             }
         }
-        (group.mask != 0).then_some(group)
+        group.mask != 0
     }
 
     /// Puts a group to those that wait, together with one that waits for the same block.
