@@ -8,8 +8,8 @@
 //! ([`EntryKind::Branch`]) and reconvergence ([`EntryKind::Join`]) follow from the decisions and are not
 //! hashed. A visit knows how often its lane had visited the site before.
 //!
-//! Parts that both sides have alike may be *pruned* ([`pair_trees`](super::pair_trees)): a pruned node has its
-//! hash and its number of visits, and of its entries only the first visit.
+//! Parts that both sides have alike may be *pruned* ([`pair_trees`](super::pair_trees)): a pruned node has
+//! its hash and its number of visits, and of its entries only the first visit.
 //!
 //! # Limitations
 //! A lane of more than [`MAX_ENTRIES`] entries, or nested deeper than [`MAX_DEPTH`], is refused.
@@ -45,8 +45,8 @@ pub(crate) enum EntryKind {
 pub(crate) struct Entry {
     /// The kind in the two high bits, `id` in the others.
     packed: u32,
-    /// For a visit: how often the lane had visited the site before. For a child that is a run of pruned trips:
-    /// how many trips follow its first.
+    /// For a visit: how often the lane had visited the site before. For a child that is a run of pruned
+    /// trips: how many trips follow its first.
     pub nth: u32,
     pub value: u64,
 }

@@ -8,3 +8,4 @@ pub(crate) mod divergence;
 pub(crate) mod execution_tree;
 pub(crate) mod pair_trees;
 pub(crate) mod step_recorder;
+mod trips;

@@ -1,8 +1,8 @@
 //! Builds a lane's trees on both sides together and drops the parts that are equal.
 //!
 //! Both decoders run in step. Where a trip, loop or call ends on both sides and its hashes are equal, only a
-//! pruned node is kept ([`execution_tree`](super::execution_tree)); neighbouring pruned trips become one node.
-//! After control diverges, the sides run to the next place where they close the same node.
+//! pruned node is kept ([`execution_tree`](super::execution_tree)); neighbouring pruned trips become one
+//! node. After control diverges, the sides run to the next place where they close the same node.
 //!
 //! # Invariants
 //! Pruned trips have the same numbers on both sides.

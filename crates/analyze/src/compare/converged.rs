@@ -1,8 +1,9 @@
 //! Compares two warps of level `events` whose lanes stay converged: one lane is compared for all of them.
 //!
-//! In such a warp every event has all lanes, and all lanes take every decision alike. The lanes' trees are then
-//! equal, every event that the recorder omitted has all lanes as well, and memory digests cover the same visits
-//! on both sides. What [`events`](super::events) finds for each lane follows from one tree on each side.
+//! In such a warp every event has all lanes, and all lanes take every branch alike. The lanes' trees are then
+//! equal, and every event that the recorder omitted has all lanes as well. Memory digests cover the same
+//! visits on both sides. What [`events`](super::events) finds for each lane follows from one tree on each
+//! side.
 
 use std::collections::{BTreeMap, BTreeSet};
 

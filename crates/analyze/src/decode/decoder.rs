@@ -181,7 +181,7 @@ impl<'a> Decoder<'a> {
     }
 
     /// Walks all lanes of `mask`, which includes this one, through a stream whose events have all of them. A
-    /// decision in which they disagree is an error. Visits whose events the recorder omitted have the mask too.
+    /// branch in which they disagree is an error. Visits whose events the recorder omitted get the mask.
     #[must_use]
     pub(crate) fn converged(mut self, launch: &Launch, mask: LaneMask) -> Self {
         let mut lanes = Box::new(ConvergedLanes::new(self.program, launch, self.warp, mask));

@@ -844,6 +844,47 @@ fn events(lanes: &[Lived], m: &Module) -> WarpStream {
     WarpStream { warp: WarpId(0), digest: 0, dropped: 0, lanes: Lanes::Events(out) }
 }
 
+/// A warp that stays converged is compared by one lane. Lanes that are looked at one by one, since one event
+/// was split on both sides, must give the same.
+#[test]
+fn a_converged_warp_is_compared_as_its_lanes_are() {
+    let toy = toy();
+    let m = module(&toy);
+    let run = |flips: &[(u32, u64)], stored: Option<usize>| {
+        let lane = |l| {
+            let mut h = Hashed::new(1, &[9, 3]);
+            h.flips.extend(flips.iter().map(|(site, visit)| (SiteId(*site), vec![*visit])));
+            live(&toy, l, &mut h)
+        };
+        let mut warp = events(&(0..32).map(lane).collect::<Vec<_>>(), &m);
+        let Lanes::Events(all) = &mut warp.lanes else { panic!() };
+        all.iter_mut().enumerate().for_each(|(i, e)| e.clock = 10 + i as u32);
+        let stores = all.iter_mut().filter(|e| m.sites[e.site.index()].class == SiteClass::Store);
+        stored.and_then(|n| stores.into_iter().nth(n)).into_iter().for_each(|e| e.value = 77);
+        warp
+    };
+    let make = |mut warp: WarpStream, split: bool| {
+        let Lanes::Events(all) = &mut warp.lanes else { panic!() };
+        if split {
+            let last = all.pop().unwrap();
+            let half = |mask: u64| Event { mask: LaneMask(mask), value: last.value & mask, ..last };
+            all.extend([half(0xffff), half(0xffff_0000)]);
+        }
+        let mut t = trace(m.clone(), vec![warp]);
+        t.launches[0].launch.level = Level::Events;
+        t
+    };
+    for (flips, stored) in
+        [(&[][..], Some(3)), (&[(1, 2)], None), (&[(1, 2), (1, 5)], Some(0)), (&[(1, 7)], Some(5))]
+    {
+        let pair = |split| compare(&make(run(&[], None), split), &make(run(flips, stored), split));
+        let (whole, lanes) = (pair(false), pair(true));
+        assert!(!findings(&whole).is_empty());
+        assert_eq!(format!("{:#?}", findings(&whole)), format!("{:#?}", findings(&lanes)));
+        assert_eq!(whole.launches[0].coverage.lanes, lanes.launches[0].coverage.lanes);
+    }
+}
+
 #[test]
 fn events_show_masks_that_differ_on_their_own() {
     let toy = toy();

@@ -22,8 +22,8 @@ pub(crate) struct Lockstep {
     pub equal: LaneMask,
     /// Lanes whose sides made a decision differently.
     pub differ: LaneMask,
-    /// Of each of these lanes, a hash of the path that both sides share and of all that the rest follows from:
-    /// lanes with equal hashes have equal paths on each side.
+    /// Of each of these lanes, a hash of the path that both sides share and of all that the rest follows
+    /// from: lanes with equal hashes have equal paths on each side.
     pub hashes: BTreeMap<u8, u64>,
     /// Lanes that were not followed to their end, since the warp took more steps than the limit allows.
     pub unfinished: LaneMask,
@@ -358,8 +358,8 @@ impl<'a> Pair<'a> {
         }
     }
 
-    /// A lane whose sides disagree at a step of a block leaves. What follows on each side is determined by the
-    /// step, by all that can be read from there on, and by the rest of the recording.
+    /// A lane whose sides disagree at a step of a block leaves. What follows on each side is determined by
+    /// the step, by all that can be read from there on, and by the rest of the recording.
     fn part(&mut self, lane: usize, (block, step): (usize, usize), group: &Group) {
         self.differ |= 1 << lane;
         let mut hash = mix(mix(mix(self.hashes[lane], group.hash), block as u64), step as u64);
@@ -459,7 +459,8 @@ impl<'a> Pair<'a> {
         }
     }
 
-    /// Follows the end of a block. The group becomes the only one that goes on; returns where, if there is one.
+    /// Follows the end of a block. The group becomes the only one that goes on. Returns where, if there is
+    /// one.
     fn end(&mut self, end: &BlockEnd, group: &mut Group) -> Option<usize> {
         match end {
             BlockEnd::Jump(to) => self.enter(to, group).then_some(to.to),
