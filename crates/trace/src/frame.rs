@@ -68,7 +68,7 @@ fn take_column<const N: usize>(from: &mut Reader<'_>, n: usize) -> Result<Vec<[u
 fn take_planes<'a, const N: usize>(from: &mut Reader<'a>, n: usize) -> Result<[&'a [u8]; N], Error> {
     let bytes = n.checked_mul(N).ok_or_else(|| from.error("the column is too long"))?;
     let planes = from.bytes(bytes)?;
-    Ok(std::array::from_fn(|plane| &planes[plane * n..(plane + 1) * n]))
+    Ok(std::array::from_fn(|plane| planes.get(plane * n..(plane + 1) * n).unwrap_or_default()))
 }
 
 /// Element `i` of a column; zeros beyond its end.
