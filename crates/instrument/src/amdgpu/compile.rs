@@ -22,7 +22,7 @@ use prlx_isa::amdgpu::{Family, Register};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::assembler::{Assembler, EXEC, Label, sgpr, sgprs, vgpr, vgprs};
-use super::registers::{Place, Registers, Used, too_few};
+use super::registers::{Place, Registers, SCALAR, Used, VECTOR, too_few};
 use super::routine::{Arg, Instruction, Line};
 use crate::ptx::{GRID_WARP, temporary_type};
 
@@ -85,6 +85,20 @@ fn fuse(lines: &[Line<'_>]) -> FxHashSet<usize> {
             && or.args == same
     });
     fused.map(|(at, _)| at).collect()
+}
+
+/// Scalar registers of the function that a routine reads.
+pub(super) fn scalars_read(lines: &[Line<'_>], names: &FxHashMap<(String, bool), Register>) -> Vec<u8> {
+    let insts = lines.iter().filter_map(|line| if let Line::Inst(inst) = line { Some(inst) } else { None });
+    let read = insts.flat_map(mentions).flat_map(|(name, _)| {
+        [false, true].map(|predicate| names.get(&(name.to_owned(), predicate)).copied())
+    });
+    let numbers = read.flatten().filter_map(|register| match register {
+        Register::Word(Reg::S(n)) => Some([n, n]),
+        Register::Mask(Reg::S(n)) => Some([n, n.saturating_add(1)]),
+        _ => None,
+    });
+    numbers.flatten().collect()
 }
 
 /// Names that an instruction reads and writes as registers, each with whether it is written.
@@ -181,9 +195,9 @@ impl<'a> Allocation<'a> {
         for (name, first, last) in ranges {
             let ty = temporary_type(name).ok_or_else(|| format!("a routine uses `{name}`, which it has not"))?;
             let (busy, from, end, count, bank) = match ty {
-                ".pred" => (&mut scalars, registers.first_mask, usize::from(registers.sgprs), words, "scalar"),
-                ".b64" => (&mut vectors, registers.first_vector, 256, 2, "vector"),
-                _ => (&mut vectors, registers.first_vector, 256, 1, "vector"),
+                ".pred" => (&mut scalars, registers.first_mask, usize::from(registers.sgprs), words, SCALAR),
+                ".b64" => (&mut vectors, registers.first_vector, 256, 2, VECTOR),
+                _ => (&mut vectors, registers.first_vector, 256, 1, VECTOR),
             };
             let free = |at: &usize, busy: &[Option<usize>]| {
                 at + count <= end && busy[*at..*at + count].iter().all(|until| until.is_none_or(|u| u < first))
@@ -228,6 +242,7 @@ impl<'c> Compiler<'c> {
         });
         let keeps_scc = reads_scc || scc_is_live && !simple;
         let (scc, zero, one) = (sgpr(self.registers.scc), Value::Integer(0), Value::Integer(1));
+        self.registers.enter(self.asm);
         if keeps_scc {
             self.asm.emit(Encoding::Sop2, "s_cselect_b32", &[scc, one, zero]);
         }
@@ -275,6 +290,7 @@ impl<'c> Compiler<'c> {
         if keeps_scc {
             self.asm.emit(Encoding::Sopc, "s_cmp_lg_u32", &[scc, zero]);
         }
+        self.registers.leave(self.asm);
         Ok(())
     }
 

@@ -5,10 +5,12 @@
 //! ([`Registers::present`]): before each such branch the lanes that leave are taken out, with the number of the
 //! place where they wait, and there they come back.
 
+use std::fmt;
+
 use prlx_isa::amdgpu::inst::table::Class as MachineClass;
 use prlx_isa::amdgpu::inst::{Encoding, Inst, Reg, Value};
 use prlx_isa::amdgpu::object::{AddedCode, AddedFunction, CodeObject, Kernel, PRELOAD_PROLOGUE};
-use prlx_isa::amdgpu::{Native, Register, RegisterMap};
+use prlx_isa::amdgpu::{Native, Register, RegisterMap, Target};
 use prlx_isa::view::{self, Class, Function, FunctionKind, InstId, Module, Operand, Role, Type};
 use prlx_plan::{Action, At, FunctionPlan, Insertion, Plan};
 use prlx_trace::device::INSTRUMENTED;
@@ -16,9 +18,9 @@ use prlx_trace::kernel::Level;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::assembler::{Assembler, Destination, EXEC, Label, sgpr, vgpr};
-use super::compile::{Names, Special, compile};
+use super::compile::{Names, Special, compile, scalars_read};
 use super::kernels;
-use super::registers::{Registers, Used};
+use super::registers::{self, Registers, SCALAR, Used, VECTOR};
 use super::routine;
 use crate::error::{Error, ErrorKind};
 use crate::ptx::{Routines, fits};
@@ -77,32 +79,50 @@ impl Added<'_> {
     fn group(&mut self, group: &[usize]) {
         let kernels = group.iter().filter(|f| self.module.functions[**f].kind == FunctionKind::Kernel);
         let names: Vec<&str> = kernels.map(|f| self.module.functions[*f].name.as_str()).collect();
-        if let Err(why) = self.try_group(group, false) {
+        if let Err(why) = self.try_group(group) {
             let refused = names.into_iter().map(|name| (name.to_owned(), why.clone()));
             self.refused.extend(refused);
         }
     }
 
-    /// Branches of the original are by address if `far`.
-    fn try_group(&mut self, members: &[usize], far: bool) -> Result<(), String> {
-        let group = members;
+    /// Adds a group of functions in the first way in which it fits.
+    fn try_group(&mut self, members: &[usize]) -> Result<(), String> {
+        let mut how = How::default();
+        loop {
+            match self.with(members, how) {
+                Err(Misfit::Unreached) if !how.far => how.far = true,
+                Err(Misfit::Registers(SCALAR)) if !how.borrows && members.len() == 1 => how.borrows = true,
+                Err(misfit) => return Err(misfit.to_string()),
+                Ok(()) => return Ok(()),
+            }
+        }
+    }
+
+    fn with(&mut self, group: &[usize], how: How) -> Result<(), Misfit> {
         let recorded = |f: &usize| self.plan.functions.get(*f).is_some_and(|plan| plan.skipped.is_none());
         let copied: Vec<usize> = group.iter().copied().filter(recorded).collect();
         let lanes = if self.module.warp_lanes == 32 { 32 } else { 64 };
         let mut asm = Assembler::new(self.object.target.target, lanes);
         let routines = Routines::new(self.module, self.plan);
         let mut used = used(self.module, group)?;
+        let mut at_begin = 0;
         for kernel in copied.iter().filter_map(|f| self.kernel(*f)) {
-            used = used.max(kernels::at_begin(&kernels::descriptor(self.object, kernel)?));
+            let initial = kernels::at_begin(&kernels::descriptor(self.object, kernel)?);
+            at_begin = at_begin.max(initial.scalar);
+            used = used.max(initial);
         }
         let counters = |f: &usize| {
             let function = *f;
             routines.counters(function).map(move |(name, size)| (counter(&name, function), size))
         };
         let state = routines.state().chain(copied.iter().flat_map(counters));
-        let registers = Registers::above(used, asm.target, lanes, state)?;
+        let borrow = match (how.borrows, copied.as_slice()) {
+            (true, [f]) => Some(self.borrowed(&routines, *f, asm.target, at_begin)?),
+            _ => None,
+        };
+        let registers = Registers::above(used, asm.target, lanes, state, borrow)?;
         if copied.len() > 1 && is_recursive(self.module, group) {
-            return Err("its functions call each other in a circle".to_owned());
+            return Err(Misfit::Other("its functions call each other in a circle".to_owned()));
         }
         let entries: FxHashMap<usize, Label> = copied.iter().map(|f| (*f, asm.label())).collect();
         let mut group = Group {
@@ -113,7 +133,7 @@ impl Added<'_> {
             entries,
             peak: Used::default(),
             places: 0,
-            far,
+            far: how.far,
         };
         let mut descriptors = Vec::new();
         let mut ends = Vec::new();
@@ -127,8 +147,8 @@ impl Added<'_> {
             ends.push(group.asm.len());
         }
         let Group { asm, entries, peak, .. } = group;
-        if !far && asm.has_unreached() {
-            return self.try_group(members, true);
+        if asm.has_unreached() {
+            return Err(Misfit::Unreached);
         }
         let offset = self.code.text.len().next_multiple_of(256) as u64;
         let place = |f: &usize| asm.place_of(entries[f]).map_or(offset, |at| offset + 4 * at as u64);
@@ -152,11 +172,82 @@ impl Added<'_> {
 }
 
 impl<'a> Added<'a> {
+    /// The first of the scalar registers to borrow for a function: the highest ones that hold nothing when it
+    /// begins, and that no routine reads.
+    fn borrowed(
+        &self,
+        routines: &Routines<'_>,
+        f: usize,
+        target: Target,
+        at_begin: u32,
+    ) -> Result<u32, Misfit> {
+        let lanes = self.module.warp_lanes;
+        let names = names(&self.module.functions[f], lanes);
+        let mut read = FxHashSet::default();
+        for insertion in self.plan.functions.get(f).map_or(&[][..], |plan| &plan.insertions) {
+            let text = routines.text(f, insertion);
+            let lines = routine::lines(&text).map_err(|e| Misfit::Other(e.message))?;
+            read.extend(scalars_read(&lines, &names).into_iter().map(u32::from));
+        }
+        let count = registers::scalars(lanes as u8);
+        let first = registers::scalar_end(target) - count;
+        let free = |from: &u32| !(*from..from + count).any(|register| read.contains(&register));
+        let from = at_begin.next_multiple_of(2)..=first;
+        from.rev().filter(|first| first % 2 == 0).find(free).ok_or(Misfit::Registers(SCALAR))
+    }
+
     /// What the object says of a function of the view, if it is a kernel.
     fn kernel(&self, f: usize) -> Option<&'a Kernel> {
         let function = self.module.functions.get(f).filter(|f| f.kind == FunctionKind::Kernel)?;
         self.object.kernels.iter().find(|kernel| kernel.name == function.name)
     }
+}
+
+/// How a group is copied.
+#[derive(Clone, Copy, Default)]
+struct How {
+    /// Branches of the original are by address, as some are too long.
+    far: bool,
+    /// Inserted code borrows scalar registers.
+    borrows: bool,
+}
+
+/// Why a group is not copied.
+enum Misfit {
+    /// A branch does not reach its target.
+    Unreached,
+    /// Too few registers of a bank are free.
+    Registers(&'static str),
+    Other(String),
+}
+
+impl From<String> for Misfit {
+    fn from(what: String) -> Misfit {
+        let bank = [SCALAR, VECTOR].into_iter().find(|bank| what == registers::too_few(bank));
+        bank.map_or(Misfit::Other(what), Misfit::Registers)
+    }
+}
+
+impl From<&str> for Misfit {
+    fn from(what: &str) -> Misfit {
+        Misfit::Other(what.to_owned())
+    }
+}
+
+impl fmt::Display for Misfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Misfit::Unreached => f.write_str("a branch inside of inserted code is too long"),
+            Misfit::Registers(bank) => f.write_str(&registers::too_few(bank)),
+            Misfit::Other(what) => f.write_str(what),
+        }
+    }
+}
+
+/// The registers of a function by name, and whether it is a predicate.
+fn names(function: &Function, lanes: u32) -> FxHashMap<(String, bool), Register> {
+    let map = RegisterMap::of(function, lanes);
+    map.iter().map(|(register, _)| ((register.name(lanes), register.ty() == Type::Pred), register)).collect()
 }
 
 /// The register of a counter that belongs to an activation of a function.
@@ -219,18 +310,14 @@ impl Group<'_, '_> {
         let of_plan = self.added.plan.functions.get(f).unwrap_or(&empty);
         let kernel = self.added.kernel(f);
         let lanes = u32::from(self.asm.lanes);
-        let map = RegisterMap::of(function, lanes);
-        let named = map.iter().map(|(register, _)| {
-            ((register.name(lanes), register.ty() == Type::Pred), register)
-        });
         let mut copy = Copy {
             function,
-            names: named.collect(),
+            names: names(function, lanes),
             registers: with_counters(&self.registers, f),
             insertions: by_place(&of_plan.insertions),
             labels: function.insts.iter().map(|_| self.asm.label()).collect(),
             waits: FxHashMap::default(),
-            exec: map.get(Register::Mask(Reg::ExecLo)),
+            exec: RegisterMap::of(function, lanes).get(Register::Mask(Reg::ExecLo)),
             f,
         };
         if tracks(self.added.plan) {
@@ -249,6 +336,7 @@ impl Group<'_, '_> {
             }
             specials = kernels::specials(&now);
             kernels::begin(&mut self.asm, &copy.registers, &now, kernels::hidden_offset(object, kernel));
+            copy.registers.keep(&mut self.asm);
             let text = self.routines.warp_index(f);
             let text = format!("{text}\nmov.uniform.u32 {}, %prlx_warp;", crate::ptx::GRID_WARP);
             self.routine(&copy, &text, false, &specials)?;
@@ -348,9 +436,10 @@ impl Group<'_, '_> {
         Ok(())
     }
 
-    /// Keeps SCC around code that changes it.
-    fn keeping_scc(&mut self, live: bool, code: impl FnOnce(&mut Assembler)) {
+    /// Code that uses the fixed registers and may change SCC.
+    fn inserted(&mut self, live: bool, code: impl FnOnce(&mut Assembler)) {
         let (scc, zero, one) = (sgpr(self.registers.scc), Value::Integer(0), Value::Integer(1));
+        self.registers.enter(&mut self.asm);
         if live {
             self.asm.emit(Encoding::Sop2, "s_cselect_b32", &[scc, one, zero]);
         }
@@ -358,12 +447,26 @@ impl Group<'_, '_> {
         if live {
             self.asm.emit(Encoding::Sopc, "s_cmp_lg_u32", &[scc, zero]);
         }
+        self.registers.leave(&mut self.asm);
+    }
+
+    /// Computes an address into a register of the function or, if there is none, into one of its own.
+    fn address(&mut self, into: Option<u8>, to: Destination, live: bool) -> Result<u8, String> {
+        let pair = into.unwrap_or(self.registers.jump);
+        if self.registers.borrowed.is_none() {
+            self.inserted(live, |asm| asm.address(pair, to));
+        } else if into.is_some() && !live {
+            self.asm.address(pair, to);
+        } else {
+            return Err(registers::too_few(SCALAR));
+        }
+        Ok(pair)
     }
 
     /// Before a branch on EXEC: lanes that it skips leave the wave.
     fn depart(&mut self, copy: &Copy<'_>, number: u32, live: bool) {
         let Registers { present, away, masks: [leave, here, _], .. } = copy.registers;
-        self.keeping_scc(live, |asm| {
+        self.inserted(live, |asm| {
             let (two, one) = (asm.mask("s_andn2"), asm.mask("s_mov"));
             asm.emit(Encoding::Sop2, &two, &[leave, present, EXEC]);
             asm.emit(Encoding::Sop1, &one, &[here, EXEC]);
@@ -377,7 +480,7 @@ impl Group<'_, '_> {
     /// Lanes that wait here are with the wave again.
     fn rejoin(&mut self, copy: &Copy<'_>, number: u32, live: bool) {
         let Registers { launched, present, away, scratch, masks: [back, here, _], .. } = copy.registers;
-        self.keeping_scc(live, |asm| {
+        self.inserted(live, |asm| {
             let (or, one) = (asm.mask("s_or"), asm.mask("s_mov"));
             asm.emit(Encoding::Sop1, &one, &[here, EXEC]);
             asm.emit(Encoding::Sop1, &one, &[EXEC, launched]);
@@ -416,7 +519,7 @@ impl Group<'_, '_> {
                     _ => None,
                 });
                 let into = into.ok_or_else(|| format!("{} writes another register than a pair", at()))?;
-                self.keeping_scc(live, |asm| asm.address(into, Destination::Address(place)));
+                self.address(Some(into), Destination::Address(place), live)?;
             }
             ("s_setpc_b64", _) => match copy.label_of(inst) {
                 Some(to) => self.to_address(machine, Destination::Label(to), live)?,
@@ -430,7 +533,7 @@ impl Group<'_, '_> {
                 let to = copy.label_of(inst).ok_or_else(|| format!("{} leaves the function", at()))?;
                 match self.far {
                     false => self.asm.branch(machine, to),
-                    true => self.far_branch(name, to, live).ok_or_else(|| format!("{} is too far", at()))?,
+                    true => self.far_branch(name, to, live)?,
                 }
             }
             (_, None) if name.ends_with("_pc_rel") => {
@@ -444,25 +547,24 @@ impl Group<'_, '_> {
         Ok(())
     }
 
-    /// A branch to any distance; `None` if its condition has no opposite.
-    fn far_branch(&mut self, name: &str, to: Label, live: bool) -> Option<()> {
+    /// A branch to any distance.
+    fn far_branch(&mut self, name: &str, to: Label, live: bool) -> Result<(), String> {
         let behind = self.asm.label();
         if name != "s_branch" {
             let conditions = ["scc0", "scc1", "vccz", "vccnz", "execz", "execnz"];
-            let condition = conditions.iter().position(|c| name.strip_prefix("s_cbranch_") == Some(c))?;
+            let condition = conditions.iter().position(|c| name.strip_prefix("s_cbranch_") == Some(c));
+            let condition = condition.ok_or_else(|| format!("`{name}` is too far from its target"))?;
             self.asm.jump(&format!("s_cbranch_{}", conditions[condition ^ 1]), behind);
         }
-        let pair = self.registers.jump;
-        self.keeping_scc(live, |asm| asm.address(pair, Destination::Label(to)));
+        let pair = self.address(None, Destination::Label(to), live)?;
         self.asm.emit(Encoding::Sop1, "s_setpc_b64", &[super::assembler::sgprs(pair, 2)]);
         self.asm.place(behind);
-        Some(())
+        Ok(())
     }
 
     /// A jump or call through registers, to an address that code computes just before.
     fn to_address(&mut self, machine: &Inst, to: Destination, live: bool) -> Result<(), String> {
-        let pair = self.registers.jump;
-        self.keeping_scc(live, |asm| asm.address(pair, to));
+        let pair = self.address(None, to, live)?;
         let source = super::assembler::sgprs(pair, 2);
         let mut operands: Vec<Value> = machine.operands().iter().map(|o| o.value).collect();
         match operands.last_mut() {

@@ -4,14 +4,17 @@
 //! - A register that is live through a function has a number that none of the functions that call each other
 //!   uses, so calls pass nothing on.
 //!
+//! - Where too few scalar registers are free, inserted code borrows some ([`Borrowed`]): they are kept in lanes
+//!   of a vector register while it runs, and what is live through the function is there in between.
+//!
 //! # Limitations
-//! Nothing is spilled. Functions that leave too few registers are refused.
+//! Vector registers are not spilled. Functions that leave too few of them are refused.
 
-use prlx_isa::amdgpu::inst::Value;
+use prlx_isa::amdgpu::inst::{Encoding, Value};
 use prlx_isa::amdgpu::{Family, Target};
 use rustc_hash::FxHashMap;
 
-use super::assembler::{sgprs, vgprs};
+use super::assembler::{Assembler, sgprs, vgprs};
 
 /// Registers that functions use: one past the highest number of each bank.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -81,11 +84,39 @@ pub(super) struct Registers {
     pub(super) first_mask: u8,
     /// One past the last SGPR that can be used.
     pub(super) sgprs: u8,
+    /// What to keep of the scalar registers if the function uses them; `None` if they are free.
+    pub(super) borrowed: Option<Borrowed>,
+}
+
+/// Scalar registers of the function that inserted code uses while it runs.
+#[derive(Clone, Debug)]
+pub(super) struct Borrowed {
+    /// VGPR whose lanes keep registers: first those of `state`, then the function's own.
+    kept: u8,
+    /// The first one, and how many there are.
+    first: u8,
+    count: u8,
+    /// Those that are live through the function, the ones that change last.
+    state: Vec<u8>,
+    /// How many of `state` change.
+    changing: usize,
+}
+
+/// How many scalar registers inserted code needs at most.
+pub(super) fn scalars(lanes: u8) -> u32 {
+    let (masks, others) = (3 + 3 + 4, 6);
+    masks * u32::from(lanes) / 32 + others
+}
+
+/// One past the last scalar register that a wave can name.
+pub(super) fn scalar_end(target: Target) -> u32 {
+    // s102 and up of gfx9 are FLAT_SCRATCH, XNACK_MASK and VCC.
+    if target.family() == Family::Gfx9 { 102 } else { 106 }
 }
 
 impl Registers {
     /// Registers above those in use. `state` has the size in bytes of each register that is live through a
-    /// function.
+    /// function. `borrow`: the first of [`scalars`] scalar registers to borrow.
     ///
     /// # Errors
     /// Which bank has too few registers left.
@@ -94,11 +125,11 @@ impl Registers {
         target: Target,
         lanes: u8,
         state: impl Iterator<Item = (String, u64)>,
+        borrow: Option<u32>,
     ) -> Result<Registers, String> {
         let words = if lanes == 64 { 2 } else { 1 };
-        // s102 and up of gfx9 are FLAT_SCRATCH, XNACK_MASK and VCC.
-        let sgprs_of_wave = if target.family() == Family::Gfx9 { 102 } else { 106 };
-        let mut scalar = Numbers { next: used.scalar.next_multiple_of(2), end: sgprs_of_wave, bank: "scalar" };
+        let end = borrow.map_or(scalar_end(target), |first| first + scalars(lanes));
+        let mut scalar = Numbers { next: borrow.unwrap_or(used.scalar.next_multiple_of(2)), end, bank: SCALAR };
         let mut mask = || scalar.take(words).map(|first| sgprs(first, words as u8));
         let (launched, present, exec) = (mask()?, mask()?, mask()?);
         let masks = [mask()?, mask()?, mask()?];
@@ -106,7 +137,7 @@ impl Registers {
         let parameters = scalar.take(2)?;
         let jump = scalar.take(2)?;
         let (warp, scc) = (scalar.take(1)?, scalar.take(1)?);
-        let mut vector = Numbers { next: used.vector.next_multiple_of(2), end: 256, bank: "vector" };
+        let mut vector = Numbers { next: used.vector.next_multiple_of(2), end: 256, bank: VECTOR };
         let scratch = vector.take(4)?;
         let (away, label) = (vector.take(1)?, vector.take(1)?);
         let mut places = FxHashMap::default();
@@ -117,6 +148,24 @@ impl Registers {
             }
             places.insert(name, Place { first: vector.take(1 + u32::from(wide))?, wide });
         }
+        let borrowed = match borrow {
+            None => None,
+            Some(first) => {
+                let words = |value| match value {
+                    Value::Registers { first, count, .. } => (first..first + count).collect::<Vec<u8>>(),
+                    _ => Vec::new(),
+                };
+                let still = [words(launched), vec![parameters, parameters + 1]].concat();
+                let moving = [words(present), vec![warp]].concat();
+                Some(Borrowed {
+                    kept: vector.take(1)?,
+                    first: first as u8,
+                    count: scalars(lanes) as u8,
+                    changing: moving.len(),
+                    state: [still, moving].concat(),
+                })
+            }
+        };
         let end = scalar.end as u8;
         Ok(Registers {
             launched,
@@ -134,9 +183,57 @@ impl Registers {
             first_vector: vector.take(0)?,
             first_mask: scalar.take(0)?,
             sgprs: end,
+            borrowed,
         })
     }
+
+    /// Before inserted code: takes the scalar registers.
+    pub(super) fn enter(&self, asm: &mut Assembler) {
+        let Some(Borrowed { kept, first, count, state, .. }) = &self.borrowed else { return };
+        for i in 0..*count {
+            write_lane(asm, *kept, state.len() + usize::from(i), first + i);
+        }
+        for (lane, register) in state.iter().enumerate() {
+            read_lane(asm, *register, *kept, lane);
+        }
+        // An address must not be used within five wait states after a vector instruction wrote it (gfx9).
+        asm.emit(Encoding::Sopp, "s_nop", &[Value::Immediate(4)]);
+    }
+
+    /// Behind it: gives them back.
+    pub(super) fn leave(&self, asm: &mut Assembler) {
+        let Some(Borrowed { kept, first, count, state, changing }) = &self.borrowed else { return };
+        for (lane, register) in state.iter().enumerate().skip(state.len() - changing) {
+            write_lane(asm, *kept, lane, *register);
+        }
+        for i in 0..*count {
+            read_lane(asm, first + i, *kept, state.len() + usize::from(i));
+        }
+        asm.emit(Encoding::Sopp, "s_nop", &[Value::Immediate(4)]);
+    }
+
+    /// At a kernel's entry: keeps what is live through it from now on.
+    pub(super) fn keep(&self, asm: &mut Assembler) {
+        let Some(Borrowed { kept, state, .. }) = &self.borrowed else { return };
+        for (lane, register) in state.iter().enumerate() {
+            write_lane(asm, *kept, lane, *register);
+        }
+    }
 }
+
+fn write_lane(asm: &mut Assembler, kept: u8, lane: usize, register: u8) {
+    let lane = Value::Integer(lane as i32);
+    asm.emit(Encoding::Vop3, "v_writelane_b32", &[vgprs(kept, 1), sgprs(register, 1), lane]);
+}
+
+fn read_lane(asm: &mut Assembler, register: u8, kept: u8, lane: usize) {
+    let lane = Value::Integer(lane as i32);
+    asm.emit(Encoding::Vop3, "v_readlane_b32", &[sgprs(register, 1), vgprs(kept, 1), lane]);
+}
+
+/// Names of the banks.
+pub(super) const SCALAR: &str = "scalar";
+pub(super) const VECTOR: &str = "vector";
 
 /// Numbers of a bank that are given out in order.
 struct Numbers {
