@@ -4,7 +4,8 @@ Usage: amd_corpus.py CLANG PRLX [--target TARGET] [WORD...], from the root of th
 does it). Words select kernels by name.
 
 Every kernel must give the results that its launch file expects, must be `same` as itself at levels `path` and `events`,
-and must decode to the same path whether decisions that follow from others are recorded or not.
+and must decode to the same path whether decisions that follow from others are recorded or not. Instrumented code must
+record what the CPU device records by itself.
 tests/kernels/amd/corpus.txt lists the kernels that are not HIP, with reasons: the others must compile. Modules are kept
 in target/amd, and compiled again if their source is newer.
 """
@@ -30,7 +31,7 @@ TARGETS = (
     ("gfx1100-wave64", "gfx1100", ("-mwavefrontsize64",)),
     ("gfx1201", "gfx1201", ()),
 )
-CHECKS = ("results", "same at path", "same at events", "path without elision")
+CHECKS = ("results", "same at path", "same at events", "path without elision", "path by code", "hashes by code")
 FLAGS = (
     *("-x", "hip", "--offload-device-only", "--no-gpu-bundle-output", "-nogpuinc", "-nogpulib", "-fms-extensions"),
     *("-std=c++17", "-O2", "-gline-tables-only", "-mcode-object-version=5", "-include", "gpu.h", "-I"),
@@ -79,15 +80,24 @@ def check(clang, prlx, folder, target):
     errors = {
         CHECKS[1]: compare(prlx, launch, launch),
         CHECKS[2]: compare(prlx, launch, launch, "--level", "events"),
-        CHECKS[3]: without_elision(prlx, launch),
+        CHECKS[3]: same_recordings(prlx, launch, ["--no-elide"], []),
+        CHECKS[4]: by_code(prlx, launch, "path"),
+        CHECKS[5]: by_code(prlx, launch, "fingerprint"),
     }
     return {name: error for name, error in errors.items() if error}
 
 
-def without_elision(prlx, launch):
-    """Compares a recording of all decisions with one of those that do not follow from others."""
-    files = [launch.with_suffix(suffix) for suffix in (".all.prlx", ".prlx")]
-    for file, flags in zip(files, (["--no-elide"], [])):
+def by_code(prlx, launch, level):
+    """Compares a recording of instrumented code with one of the CPU device. Recursion is refused, with that reason."""
+    error = same_recordings(prlx, launch, ["--level", level, "--rewritten"], ["--level", level])
+    refused = launch.parent.name == "recursion" and error and "call each other in a circle" in error
+    return None if refused else error
+
+
+def same_recordings(prlx, launch, *both):
+    """Compares two recordings of a launch, with these options each."""
+    files = [launch.with_suffix(suffix) for suffix in (".a.prlx", ".b.prlx")]
+    for file, flags in zip(files, both):
         code, text = call(prlx, "record", launch, "-o", file, "--force", *flags)
         if code:
             return text.strip()[:600]

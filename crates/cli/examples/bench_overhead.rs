@@ -121,7 +121,13 @@ fn cost(job: &Job, level: Level, elide: bool) -> Result<Cost> {
     };
     for _ in 0..3 {
         let mut device = Timed::default();
-        let done = prlx_driver::record(&mut device, Some(ModuleCode::Ptx(&rewrite.text)), &rewrite.plan, job, &options)?;
+        let done = prlx_driver::record(
+            &mut device,
+            Some(ModuleCode::Ptx(&rewrite.text)),
+            &rewrite.plan,
+            job,
+            &options,
+        )?;
         let ([after, before], Some(bare), None) = (device.launches.as_slice(), &done.original, &done.fault)
         else {
             bail!("did not run twice: {:?}", done.fault);

@@ -97,7 +97,8 @@ fn recorded(job: &Job, level: Level, elide: bool) -> Result<Trace> {
     let program = RecordingRequest { elide, ..RecordingRequest::new(level) };
     let rewrite = prlx_instrument::rewrite(&job.text, &job.module, &program, &|path| job.source_text(path))?;
     let options = RecordOptions { pool: 512 << 20, run_original: true };
-    let recorded = record(&mut Emulator::default(), Some(ModuleCode::Ptx(&rewrite.text)), &rewrite.plan, job, &options)?;
+    let recorded =
+        record(&mut Emulator::default(), Some(ModuleCode::Ptx(&rewrite.text)), &rewrite.plan, job, &options)?;
     let changed = recorded.original.as_ref().map_or(&[][..], |b| &b.changed);
     let dropped = recorded.recording.launch.totals.dropped;
     if recorded.fault.is_some() || !recorded.damage.is_empty() || !changed.is_empty() || dropped > 0 {

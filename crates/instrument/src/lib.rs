@@ -78,8 +78,8 @@ pub fn rewrite_for(
     Ok(Rewrite { plan, text, module, object: None })
 }
 
-/// [`rewrite`] of a code object of AMD's. A kernel that cannot be instrumented is skipped in the plan, with the
-/// reason.
+/// [`rewrite`] of a code object of AMD's. A kernel that cannot be instrumented is skipped in the plan, with
+/// the reason.
 ///
 /// # Errors
 /// If the object cannot be read, or the level cannot be inserted into AMD code.

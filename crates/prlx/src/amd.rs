@@ -270,7 +270,10 @@ pub fn object(bytes: &[u8], path: &Path, image: Option<usize>) -> Result<Option<
         (None, _) => anyhow::bail!("{file} has {count} AMD code objects: name one with --image"),
     };
     let Some(one) = one else {
-        anyhow::bail!("{file}: there is no image {}: the file has {count} AMD code objects", image.unwrap_or(0));
+        anyhow::bail!(
+            "{file}: there is no image {}: the file has {count} AMD code objects",
+            image.unwrap_or(0)
+        );
     };
     let bytes = one.bytes().map_err(|e| anyhow::anyhow!("{file}: {}", within(&e)))?;
     Ok(Some(bytes.to_vec()))

@@ -272,15 +272,15 @@ records! {
     /// The size of the launch, which follows the hidden parameter of AMD kernels: they cannot ask for it
     /// unless the compiler foresaw that.
     LaunchSize {
-        /// Threads of a CTA in x, y and z.
+        /// Threads of a CTA in x.
         block_x: u32,
-        /// See `block_x`.
+        /// Threads of a CTA in y.
         block_y: u32,
-        /// See `block_x`.
+        /// Threads of a CTA in z.
         block_z: u32,
-        /// CTAs of the grid in x and y.
+        /// CTAs of the grid in x.
         grid_x: u32,
-        /// See `grid_x`.
+        /// CTAs of the grid in y.
         grid_y: u32,
         /// Padding, always 0.
         spare: u32,

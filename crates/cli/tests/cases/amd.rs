@@ -1,13 +1,13 @@
 //! AMD's code with calls (`tests/kernels/amd/calls.c`): results, and the same visits of each lane however a
-//! kernel is recorded.
+//! kernel is recorded: by hooks or by instrumented code.
 //!
 //! # Invariants
 //! - The expected results are computed here, in another way than the kernels do it.
 
 use crate::corpus::root;
-use crate::lane_runs::{Run, emulator, observe_in, stream, visits};
+use crate::lane_runs::{Run, emulator, observe_in, record_sized, same, stream, visits};
 use libtest_mimic::{Failed, Trial};
-use prlx_driver::Job;
+use prlx_driver::{Job, ModuleCode};
 use prlx_plan::{Action, Plan, RecordingRequest};
 use prlx_trace::kernel::Source;
 use prlx_trace::{Level, SiteId, WarpId, WarpSize};
@@ -57,6 +57,33 @@ fn one(target: &str, kernel: &str, expected: fn(i32) -> i32) -> Result<(), Faile
     for level in [Level::Path, Level::Events] {
         let run = recorded(&job, &RecordingRequest::new(level))?;
         decisions(&reference, &run).map_err(|e| format!("level {}: {e}", level.name()))?;
+    }
+    by_code(&job, &reference)
+}
+
+/// Runs instrumented code, which records the same. Recursion is refused.
+fn by_code(job: &Job, reference: &Run) -> Result<(), Failed> {
+    let object = &job.object.as_ref().ok_or("the module is no code object")?.bytes;
+    let rewrite = |level| {
+        prlx_instrument::rewrite_object(object, &job.module, &RecordingRequest::new(level), &|_| None)
+    };
+    for level in [Level::Path, Level::Fingerprint] {
+        let rewrite = rewrite(level)?;
+        let code = ModuleCode::AmdGpu(rewrite.object.as_deref().ok_or("nothing was rewritten")?);
+        let run = record_sized(WarpSize::W32, job, code, &rewrite.plan, 32 << 20);
+        if job.kernel == "recursive" {
+            let refused = run.err().map(|e| e.to_string()).unwrap_or_default();
+            let right = refused.contains("its functions call each other in a circle");
+            return if right { Ok(()) } else { Err(format!("recursion: {refused}").into()) };
+        }
+        let run = run?;
+        if run.damaged || run.launch.totals.dropped > 0 {
+            return Err(format!("level {}: the streams are damaged", level.name()).into());
+        }
+        match level {
+            Level::Path => decisions(reference, &run)?,
+            _ => same(level, &recorded(job, &RecordingRequest::new(level))?, &run)?,
+        }
     }
     Ok(())
 }

@@ -121,7 +121,8 @@ fn one(folder: &Path, level: Level) -> Result<(), Failed> {
             same(level, first, &hooks).map_err(|e| format!("hooks under seed {seed}: {e}"))?;
         }
         if let Some(rewrite) = &rewrite {
-            let code = record_sized(WarpSize::W64, &job, ModuleCode::Ptx(&rewrite.text), &rewrite.plan, POOL)?;
+            let code =
+                record_sized(WarpSize::W64, &job, ModuleCode::Ptx(&rewrite.text), &rewrite.plan, POOL)?;
             if code.damaged || code.wrong > 0 || code.launch.totals.dropped > 0 {
                 let what =
                     format!("{} wrong, damaged: {}, {:?}", code.wrong, code.damaged, code.launch.totals);

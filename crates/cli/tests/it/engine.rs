@@ -63,7 +63,8 @@ fn tables(job: &Job, rewrite: Rewrite, hooks: bool) -> String {
     let mut device = Emulator::new(Options { threads: 1, ..Options::default() });
     let text = (!hooks).then_some(rewrite.text.as_str());
     let options = RecordOptions::default();
-    let recorded = prlx_driver::record(&mut device, text.map(ModuleCode::Ptx), &rewrite.plan, job, &options).unwrap();
+    let recorded =
+        prlx_driver::record(&mut device, text.map(ModuleCode::Ptx), &rewrite.plan, job, &options).unwrap();
     assert_eq!(recorded.fault, None);
     let wrong: u64 = recorded.outputs.iter().filter_map(|o| o.expect.as_ref()).map(|e| e.wrong).sum();
     assert_eq!(wrong, 0);

@@ -13,7 +13,8 @@
 use prlx_isa::amdgpu::object::CodeObject;
 use prlx_plan::Plan;
 use prlx_trace::device::{
-    Context, Head, HiddenParameter, INSTRUMENTED, LaunchSize, MAGAZINE_STRIDE, MAGAZINES, Shape, final_bytes, tracks,
+    Context, Head, HiddenParameter, INSTRUMENTED, LaunchSize, MAGAZINE_STRIDE, MAGAZINES, Shape, final_bytes,
+    tracks,
 };
 use prlx_trace::kernel::{FaultKind, Scalar};
 use prlx_trace::launch::{ArgInfo, Fault, Launch};

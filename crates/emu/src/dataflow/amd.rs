@@ -54,10 +54,9 @@ fn type_of(i: &Inst, name: &str) -> Scalar {
 /// Makes the constants of an access offsets of its addresses: data is in registers.
 fn memory(out: &mut Instruction, machine: &Machine) {
     out.operands.retain(|o| o.register().is_some());
-    if out.action == Action::Atomic && !machine.name().contains("_pk_") {
-        if machine.name().split('_').any(|word| word == "add") {
-            out.operation = Operation::Add;
-        }
+    let adds = !machine.name().contains("_pk_") && machine.name().split('_').any(|word| word == "add");
+    if out.action == Action::Atomic && adds {
+        out.operation = Operation::Add;
     }
     let Some(first) = out.addresses.first_mut().filter(|a| matches!(a.base, Operand::Register(_))) else {
         return;

@@ -131,7 +131,8 @@ fn case(k: &Kernel, launch: &Path, schedule: &Scheduled, level: Level, elide: bo
             continue;
         }
         job.config.seed = *seed;
-        let recorded = record(&mut emulator(), Some(ModuleCode::Ptx(&text)), &plan, &job, &RecordOptions::default());
+        let recorded =
+            record(&mut emulator(), Some(ModuleCode::Ptx(&text)), &plan, &job, &RecordOptions::default());
         let recorded = recorded.map_err(|e| format!("recording under seed {seed}: {e}"))?;
         if let Some(fault) = recorded.fault {
             return Err(format!("rewritten code under seed {seed}: {fault}").into());

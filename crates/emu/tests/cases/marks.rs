@@ -133,8 +133,13 @@ fn both(job: &mut Job, marking: MarkerOptions, free: bool) -> Result<(Module, Ve
         job.config.seed = seed;
         let hooks = observe(job, &rewrite.plan)?;
         let options = RecordOptions { pool: 8 << 20, ..RecordOptions::default() };
-        let recorded =
-            prlx_driver::record(&mut emulator(), Some(ModuleCode::Ptx(&rewrite.text)), &rewrite.plan, job, &options)?;
+        let recorded = prlx_driver::record(
+            &mut emulator(),
+            Some(ModuleCode::Ptx(&rewrite.text)),
+            &rewrite.plan,
+            job,
+            &options,
+        )?;
         if let Some(fault) = recorded.fault {
             return Err(format!("seed {seed}: {}", fault.message).into());
         }
@@ -251,7 +256,8 @@ fn added_up(job: &mut Job, marking: MarkerOptions, free: bool) -> Result<String,
         }
     }
     let options = RecordOptions { pool: 8 << 20, ..RecordOptions::default() };
-    let recorded = prlx_driver::record(&mut emulator(), Some(ModuleCode::Ptx(&sums.text)), &sums.plan, job, &options)?;
+    let recorded =
+        prlx_driver::record(&mut emulator(), Some(ModuleCode::Ptx(&sums.text)), &sums.plan, job, &options)?;
     let code = recorded.marks.ok_or("no marks")?.tracks;
     for (h, c) in by_hooks.iter().zip(code).filter(|_| !free) {
         let counts = |t: &Track| t.sums.iter().map(|s| (s.mark, s.count)).collect::<Vec<_>>();

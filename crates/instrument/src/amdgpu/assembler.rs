@@ -155,8 +155,9 @@ impl Assembler {
     /// Whether a branch does not reach its label.
     pub(super) fn has_unreached(&self) -> bool {
         self.fixups.iter().any(|fixup| match fixup {
-            Fixup::Branch(from, to) => self.labels[to.0]
-                .is_some_and(|to| i16::try_from(to as i64 - (*from as i64 + 1)).is_err()),
+            Fixup::Branch(from, to) => {
+                self.labels[to.0].is_some_and(|to| i16::try_from(to as i64 - (*from as i64 + 1)).is_err())
+            }
             Fixup::Address { .. } => false,
         })
     }

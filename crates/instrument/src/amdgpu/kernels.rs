@@ -6,8 +6,8 @@ use prlx_isa::amdgpu::object::{CodeObject, Descriptor, Field, Initial, InitialSg
 use prlx_trace::device::{HiddenParameter, LaunchSize};
 use rustc_hash::FxHashMap;
 
+use super::allocation::Special;
 use super::assembler::{Assembler, EXEC, sgpr, sgprs, vgpr};
-use super::compile::Special;
 use super::registers::{Registers, Used};
 
 /// Offset of the hidden parameter in a kernel's arguments, bytes.
@@ -130,7 +130,11 @@ pub(super) fn restore(asm: &mut Assembler, original: &Descriptor, now: &Descript
         // Registers have moved up only, so that no one is read after it was overwritten.
         if from != first {
             for i in 0..count {
-                asm.emit(Encoding::Sop1, "s_mov_b32", &[sgprs((first + i) as u8, 1), sgprs((from + i) as u8, 1)]);
+                asm.emit(
+                    Encoding::Sop1,
+                    "s_mov_b32",
+                    &[sgprs((first + i) as u8, 1), sgprs((from + i) as u8, 1)],
+                );
             }
         }
     }

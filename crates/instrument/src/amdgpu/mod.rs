@@ -1,13 +1,12 @@
 //! Lowers a plan to machine code of AMD's, as functions in a segment behind the code object's own.
 //!
 //! ```text
-//! code object -> plan -> copies of functions (lower) with recorder routines (routine -> compile)
+//! code object -> plan -> groups of functions (lower), copied (copy) with routines (routine -> compile)
 //!             -> descriptors (kernels) -> segment (CodeObject::with_code)
 //! ```
 //!
-//! A kernel `k` keeps its code and its descriptor. Its copy is the kernel `k.prlx`, whose arguments are those of
-//! `k`, then at the next multiple of 8 a
-//! [`HiddenParameter`](prlx_trace::device::HiddenParameter) and a
+//! A kernel `k` keeps its code and its descriptor. Its copy is the kernel `k.prlx`, whose arguments are those
+//! of `k`, then at the next multiple of 8 a [`HiddenParameter`](prlx_trace::device::HiddenParameter) and a
 //! [`LaunchSize`](prlx_trace::device::LaunchSize).
 //!
 //! # Invariants
@@ -20,10 +19,16 @@
 //! - Levels `events` and `probe`, and visit counters of level `operands`, are refused.
 //! - Nothing ran on hardware.
 
+mod allocation;
+mod arithmetic;
 mod assembler;
 mod compile;
+mod copy;
+mod function;
 mod kernels;
 mod lower;
+mod memory;
+mod operands;
 mod registers;
 mod routine;
 

@@ -4,8 +4,8 @@
 //! - A register that is live through a function has a number that none of the functions that call each other
 //!   uses, so calls pass nothing on.
 //!
-//! - Where too few scalar registers are free, inserted code borrows some ([`Borrowed`]): they are kept in lanes
-//!   of a vector register while it runs, and what is live through the function is there in between.
+//! - Where too few scalar registers are free, inserted code borrows some ([`Borrowed`]): they are kept in
+//!   lanes of a vector register while it runs, and what is live through the function is there in between.
 //!
 //! # Limitations
 //! Vector registers are not spilled. Functions that leave too few of them are refused.
@@ -129,7 +129,8 @@ impl Registers {
     ) -> Result<Registers, String> {
         let words = if lanes == 64 { 2 } else { 1 };
         let end = borrow.map_or(scalar_end(target), |first| first + scalars(lanes));
-        let mut scalar = Numbers { next: borrow.unwrap_or(used.scalar.next_multiple_of(2)), end, bank: SCALAR };
+        let mut scalar =
+            Numbers { next: borrow.unwrap_or(used.scalar.next_multiple_of(2)), end, bank: SCALAR };
         let mut mask = || scalar.take(words).map(|first| sgprs(first, words as u8));
         let (launched, present, exec) = (mask()?, mask()?, mask()?);
         let masks = [mask()?, mask()?, mask()?];

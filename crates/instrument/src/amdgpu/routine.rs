@@ -12,9 +12,9 @@ use crate::tokens::span;
 /// One line of a routine.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Line<'a> {
-    /// A label.
+    /// A name that branches go to.
     Label(&'a str),
-    /// An instruction.
+    /// What is executed.
     Inst(Instruction<'a>),
 }
 
@@ -29,14 +29,14 @@ pub(super) struct Instruction<'a> {
     pub(super) args: Vec<Arg<'a>>,
 }
 
-/// An operand.
+/// What an instruction reads or writes.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Arg<'a> {
     /// A register or label, by name.
     Name(&'a str),
     /// A predicate that is negated.
     Not(&'a str),
-    /// A constant.
+    /// A constant, sign-extended.
     Int(i64),
     /// `{a, b}`.
     Vector(Vec<&'a str>),

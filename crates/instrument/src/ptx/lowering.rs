@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use prlx_isa::view::{Function, FunctionKind, Guard, Inst, Module, Operand};
 use prlx_plan::{Action, FunctionPlan, Plan};
-use prlx_trace::{SiteId, WarpSize};
 use prlx_trace::kernel::Level;
+use prlx_trace::{SiteId, WarpSize};
 
 use crate::error::{Error, ErrorKind};
 use crate::ptx::call_sites::{Calls, register_list};

@@ -33,9 +33,9 @@ mod snippet;
 mod state_passing;
 mod values;
 
-pub use lower::ptx;
-pub(crate) use routines::Routines;
-pub(crate) use snippet::temporary_type;
 pub(crate) use addressing::GRID_WARP;
+pub use lower::ptx;
 pub(crate) use preconditions::fits;
 pub(crate) use probe::operations::PARAMETERS;
+pub(crate) use routines::Routines;
+pub(crate) use snippet::temporary_type;

@@ -1,5 +1,6 @@
 //! Integration tests of `prlx-instrument`, as one program.
 
+mod amd;
 mod cases;
 mod corpus;
 mod faults;

@@ -1,5 +1,6 @@
 //! Integration tests of `prlx-isa`, as one program.
 
+mod amd_assemble;
 mod amd_descriptors;
 mod amd_objects;
 mod amd_view;

@@ -120,8 +120,9 @@ fn one(folder: &Path, levels: &[Level], assemblers: Assemblers) -> Result<(), Fa
         let rewrite = prlx_instrument::rewrite(&job.text, &job.module, &program, &|_| None)?;
         let options = RecordOptions { run_original: level == Level::Path, ..RecordOptions::default() };
         let mut cpu = Emulator::new(Options { threads: 1, ..Options::default() });
-        let run =
-            |driver: &mut dyn Driver| record(driver, Some(ModuleCode::Ptx(&rewrite.text)), &rewrite.plan, &job, &options);
+        let run = |driver: &mut dyn Driver| {
+            record(driver, Some(ModuleCode::Ptx(&rewrite.text)), &rewrite.plan, &job, &options)
+        };
         let (want, got) = (run(&mut cpu)?, run(&mut gpu)?);
         if want.fault.is_some() || got.fault.is_some() {
             return Err(format!("faults: {:?}, {:?}", want.fault, got.fault).into());

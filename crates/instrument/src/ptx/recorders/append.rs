@@ -10,8 +10,8 @@
 //! with a compare-and-swap. If other lanes were faster, their chunk is used and the fresh one stays unused. A
 //! shuffle passes the result to the other lanes.
 //!
-//! In warps of 64 lanes no instruction of PTX elects a leader, and AMD code has none at all. There each lane takes a chunk. All but one of
-//! them stay unused, and the pool must be larger.
+//! In warps of 64 lanes no instruction of PTX elects a leader, and AMD code has none at all. There each lane
+//! takes a chunk. All but one of them stay unused, and the pool must be larger.
 //!
 //! Once the pool is used up, the published link is the bucket's, where the host stops reading. Lanes that
 //! find it write nothing and count (see [`crate::ptx::lane_state`]).

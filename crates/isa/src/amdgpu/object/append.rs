@@ -34,7 +34,7 @@ const FUNCTION: u8 = 2;
 /// Code to add to an object. Offsets are in `text`.
 #[derive(Clone, Debug, Default)]
 pub struct AddedCode {
-    /// Machine code.
+    /// Words of instructions, and zeros between functions.
     pub text: Vec<u8>,
     /// Functions, kernels included.
     pub functions: Vec<AddedFunction>,
@@ -106,9 +106,14 @@ impl CodeObject<'_> {
         let mut load = vec![0; PROGRAM_HEADER];
         // Readable and executable.
         patch(&mut load, 0, &[1, 0, 0, 0, 5, 0, 0, 0]);
-        for (field, value) in
-            [(8, place.at), (16, place.address), (24, place.address), (32, own + bytes), (40, own + bytes), (48, PAGE)]
-        {
+        for (field, value) in [
+            (8, place.at),
+            (16, place.address),
+            (24, place.address),
+            (32, own + bytes),
+            (40, own + bytes),
+            (48, PAGE),
+        ] {
             patch(&mut load, field, &value.to_le_bytes());
         }
         let all: Vec<&[u8]> = table.chunks_exact(PROGRAM_HEADER).collect();
@@ -169,7 +174,10 @@ impl CodeObject<'_> {
         headers.push(section([text, 1, address, at, size], [0, 0, 6, 256, 0]));
         if found.is_none() {
             let (symbols, strings) = (u64::from(SYMTAB), u64::from(STRTAB));
-            headers.push(section([name_of_symbols, symbols, 0, 0, 0], [u64::from(own) + 2, 1, 0, 8, SYMBOL as u64]));
+            headers.push(section(
+                [name_of_symbols, symbols, 0, 0, 0],
+                [u64::from(own) + 2, 1, 0, 8, SYMBOL as u64],
+            ));
             headers.push(section([name_of_strings, strings, 0, 0, 0], [0, 0, 0, 1, 0]));
         }
         let mut table = self.contents(&headers, symtab);
@@ -231,7 +239,10 @@ struct Place {
 }
 
 /// A section's header: name, type, address, offset, size; link, info, flags, alignment, entry size.
-fn section([name, kind, address, at, size]: [u64; 5], [link, info, flags, align, entry]: [u64; 5]) -> Vec<u8> {
+fn section(
+    [name, kind, address, at, size]: [u64; 5],
+    [link, info, flags, align, entry]: [u64; 5],
+) -> Vec<u8> {
     let mut header = vec![0; SECTION_HEADER];
     let four = |n: u64| u32::try_from(n).unwrap_or(u32::MAX).to_le_bytes();
     for (field, value) in [(0, name), (4, kind), (40, link), (44, info)] {

@@ -1,0 +1,339 @@
+//! Copies functions, with the routines of a plan inserted.
+//!
+//! In the neutral view, a lane that a branch on EXEC sends around a region waits behind it for its wave, and
+//! insertions in the region are not for it. The copy therefore keeps the lanes that are where the wave is
+//! ([`Registers::present`]): before each such branch the lanes that leave are taken out, with the number of
+//! the place where they wait, and there they come back.
+
+use prlx_isa::amdgpu::inst::table::Class as MachineClass;
+use prlx_isa::amdgpu::inst::{Bank, Encoding, Inst, Reg, Value};
+use prlx_isa::amdgpu::object::{CodeObject, Descriptor, Kernel, PRELOAD_PROLOGUE};
+use prlx_isa::amdgpu::{Native, Register, RegisterMap};
+use prlx_isa::view::{self, Function, FunctionKind, InstId, Module};
+use prlx_plan::{Action, At, FunctionPlan, Plan};
+use rustc_hash::FxHashMap;
+
+use super::allocation::{Names, Special};
+use super::assembler::{Assembler, Destination, EXEC, Label, sgpr, sgprs, vgpr};
+use super::compile::compile;
+use super::function::{CopiedFunction, by_place, names, waits_at, with_counters};
+use super::kernels;
+use super::registers::{self, Registers, SCALAR, Used};
+use super::routine;
+use crate::ptx::{GRID_WARP, Routines};
+
+/// A group of functions under construction.
+pub(super) struct Group<'a> {
+    /// The object with the functions.
+    pub(super) object: &'a CodeObject<'a>,
+    /// View of the object.
+    pub(super) module: &'a Module,
+    /// What is inserted.
+    pub(super) plan: &'a Plan,
+    /// The code so far.
+    pub(super) asm: Assembler,
+    /// The text of insertions.
+    pub(super) routines: Routines<'a>,
+    /// Registers of inserted code.
+    pub(super) registers: Registers,
+    /// The first instruction of each copy.
+    pub(super) entries: FxHashMap<usize, Label>,
+    /// The highest registers so far, one past each.
+    pub(super) peak: Used,
+    /// Number of places so far at which lanes wait for their wave.
+    pub(super) places: u32,
+    /// Whether branches of the original are by address, as some are too long.
+    pub(super) far: bool,
+}
+
+impl Group<'_> {
+    /// Copies a function. A kernel's descriptor comes back.
+    pub(super) fn function(&mut self, f: usize) -> Result<Option<Descriptor>, String> {
+        let (object, module) = (self.object, self.module);
+        let function = &module.functions[f];
+        let empty = FunctionPlan::default();
+        let of_plan = self.plan.functions.get(f).unwrap_or(&empty);
+        let kernel = kernel(self.object, self.module, f);
+        let lanes = u32::from(self.asm.lanes);
+        let mut copy = CopiedFunction {
+            function,
+            names: names(function, lanes),
+            registers: with_counters(&self.registers, f),
+            insertions: by_place(&of_plan.insertions),
+            labels: function.insts.iter().map(|_| self.asm.label()).collect(),
+            waits: FxHashMap::default(),
+            exec: RegisterMap::of(function, lanes).get(Register::Mask(Reg::ExecLo)),
+            f,
+        };
+        if tracks(self.plan) {
+            copy.waits = self.waits(function, copy.exec);
+        }
+        let clauses = copy.broken_clauses();
+        let entry = self.entries[&f];
+        let mut descriptor = None;
+        let mut from = 0;
+        let mut specials = FxHashMap::default();
+        self.asm.place(entry);
+        if let Some(kernel) = kernel {
+            let mut now = kernels::descriptor(object, kernel)?;
+            if kernel.descriptor.preload().is_some() {
+                from = self.preload_prologue(&copy)?;
+            }
+            specials = kernels::specials(&now);
+            kernels::begin(&mut self.asm, &copy.registers, &now, kernels::hidden_offset(object, kernel));
+            copy.registers.keep(&mut self.asm);
+            let text = self.routines.warp_index(f);
+            let text = format!("{text}\nmov.uniform.u32 {}, %prlx_warp;", GRID_WARP);
+            self.routine(&copy, &text, false, &specials)?;
+            kernels::restore(&mut self.asm, &kernel.descriptor, &now);
+            now.set_entry_offset(0);
+            descriptor = Some(now);
+        }
+        self.insert(&copy, At::Entry, false, &specials)?;
+        for at in from..function.insts.len() {
+            let id = InstId(at as u32);
+            self.asm.place(copy.labels[at]);
+            let live = copy.scc_is_live(at);
+            if let Some(number) = copy.waits.get(&at).copied() {
+                self.rejoin(&copy, number, live);
+            }
+            self.insert(&copy, At::Before(id), live, &specials)?;
+            let inst = &function.insts[at];
+            if let Some(native) = inst.semantics.native.get::<Native>() {
+                if let Some(number) = copy.leaves(at).and_then(|to| copy.waits.get(&to).copied()) {
+                    self.depart(&copy, number, live);
+                }
+                let broken = clauses.contains(&at);
+                self.machine(&copy, inst, native, broken, live)?;
+            }
+            self.insert(&copy, At::After(id), copy.scc_is_live(at + 1), &specials)?;
+        }
+        Ok(descriptor)
+    }
+
+    /// Copies the bytes that hardware skips if it has preloaded the arguments. Returns the first instruction
+    /// behind them.
+    fn preload_prologue(&mut self, copy: &CopiedFunction<'_>) -> Result<usize, String> {
+        let begin = self.asm.len();
+        let skipped = PRELOAD_PROLOGUE as usize / 4;
+        for (at, inst) in copy.function.insts.iter().enumerate() {
+            let Some(native) = inst.semantics.native.get::<Native>() else { continue };
+            if self.asm.len() - begin == skipped {
+                return Ok(at);
+            }
+            if native.inst.is_pc_relative() {
+                // Its only branch goes to the code behind it.
+                let target = copy.target(at).ok_or("the code that loads arguments is not understood")?;
+                self.asm.branch(&native.inst, target);
+            } else {
+                self.asm.raw(native.inst.words());
+            }
+            if self.asm.len() - begin > skipped {
+                break;
+            }
+        }
+        Err("the code that loads arguments is not understood".to_owned())
+    }
+
+    /// Places where lanes wait for their wave, with a number for each.
+    fn waits(&mut self, function: &Function, exec: Option<view::Reg>) -> FxHashMap<usize, u32> {
+        let mut out = FxHashMap::default();
+        for at in 0..function.insts.len() {
+            if let Some(to) = waits_at(function, exec, at) {
+                out.entry(to).or_insert_with(|| {
+                    self.places += 1;
+                    self.places
+                });
+            }
+        }
+        out
+    }
+
+    /// Appends the insertions at a place.
+    fn insert(
+        &mut self,
+        copy: &CopiedFunction<'_>,
+        at: At,
+        live: bool,
+        specials: &FxHashMap<&'static str, Special>,
+    ) -> Result<(), String> {
+        for insertion in copy.insertions.get(&at).map_or(&[][..], Vec::as_slice) {
+            let text = self.routines.text(copy.f, insertion);
+            self.routine(copy, &text, live, specials)?;
+        }
+        Ok(())
+    }
+
+    fn routine(
+        &mut self,
+        copy: &CopiedFunction<'_>,
+        text: &str,
+        live: bool,
+        specials: &FxHashMap<&'static str, Special>,
+    ) -> Result<(), String> {
+        let lines = routine::lines(text).map_err(|e| e.message)?;
+        if lines.is_empty() {
+            return Ok(());
+        }
+        let names = Names { prefix: "%prlx_", function: &copy.names, specials };
+        let peak = compile(&mut self.asm, &copy.registers, &names, &lines, live)?;
+        self.peak = self.peak.max(peak);
+        Ok(())
+    }
+
+    /// Code that uses the fixed registers and may change SCC.
+    fn inserted(&mut self, live: bool, code: impl FnOnce(&mut Assembler)) {
+        let (scc, zero, one) = (sgpr(self.registers.scc), Value::Integer(0), Value::Integer(1));
+        self.registers.enter(&mut self.asm);
+        if live {
+            self.asm.emit(Encoding::Sop2, "s_cselect_b32", &[scc, one, zero]);
+        }
+        code(&mut self.asm);
+        if live {
+            self.asm.emit(Encoding::Sopc, "s_cmp_lg_u32", &[scc, zero]);
+        }
+        self.registers.leave(&mut self.asm);
+    }
+
+    /// Computes an address into a register of the function or, if there is none, into one of its own.
+    fn address(&mut self, into: Option<u8>, to: Destination, live: bool) -> Result<u8, String> {
+        let pair = into.unwrap_or(self.registers.jump);
+        if self.registers.borrowed.is_none() {
+            self.inserted(live, |asm| asm.address(pair, to));
+        } else if into.is_some() && !live {
+            self.asm.address(pair, to);
+        } else {
+            return Err(registers::too_few(SCALAR));
+        }
+        Ok(pair)
+    }
+
+    /// Before a branch on EXEC: lanes that it skips leave the wave.
+    fn depart(&mut self, copy: &CopiedFunction<'_>, number: u32, live: bool) {
+        let Registers { present, away, masks: [leave, here, _], .. } = copy.registers;
+        self.inserted(live, |asm| {
+            let (two, one) = (asm.mask("s_andn2"), asm.mask("s_mov"));
+            asm.emit(Encoding::Sop2, &two, &[leave, present, EXEC]);
+            asm.emit(Encoding::Sop1, &one, &[here, EXEC]);
+            asm.emit(Encoding::Sop1, &one, &[EXEC, leave]);
+            asm.emit(Encoding::Vop1, "v_mov_b32", &[vgpr(away), Value::Literal(number)]);
+            asm.emit(Encoding::Sop1, &one, &[EXEC, here]);
+            asm.emit(Encoding::Sop2, &two, &[present, present, leave]);
+        });
+    }
+
+    /// Lanes that wait here are with the wave again.
+    fn rejoin(&mut self, copy: &CopiedFunction<'_>, number: u32, live: bool) {
+        let Registers { launched, present, away, scratch, masks: [back, here, _], .. } = copy.registers;
+        self.inserted(live, |asm| {
+            let (or, one) = (asm.mask("s_or"), asm.mask("s_mov"));
+            asm.emit(Encoding::Sop1, &one, &[here, EXEC]);
+            asm.emit(Encoding::Sop1, &one, &[EXEC, launched]);
+            asm.emit(Encoding::Vop1, "v_mov_b32", &[vgpr(scratch), Value::Literal(number)]);
+            asm.emit(Encoding::Vop3, "v_cmp_eq_u32", &[back, vgpr(away), vgpr(scratch)]);
+            asm.emit(Encoding::Sop2, &or, &[present, present, back]);
+            asm.emit(Encoding::Sop1, &one, &[EXEC, here]);
+        });
+    }
+
+    /// Copies an instruction.
+    fn machine(
+        &mut self,
+        copy: &CopiedFunction<'_>,
+        inst: &view::Inst,
+        native: &Native,
+        broken: bool,
+        live: bool,
+    ) -> Result<(), String> {
+        let machine = &native.inst;
+        let place = native.address + 4 * machine.words().len() as u64;
+        let name = machine.name();
+        let at = || format!("`{}` at {:#x}", machine.print(), native.address);
+        if broken {
+            self.asm.emit(Encoding::Sopp, "s_nop", &[Value::Immediate(0)]);
+            return Ok(());
+        }
+        let callee = self.module.callee(inst).and_then(|f| self.entries.get(&f.index()).copied());
+        if let ("s_swappc_b64" | "s_setpc_b64", Some(entry)) = (name, callee) {
+            return self.jump_to(machine, Destination::Label(entry), live);
+        }
+        match (name, machine.branch_offset()) {
+            ("s_getpc_b64", _) => {
+                let into = machine.operands().first().and_then(|o| match o.value {
+                    Value::Registers { bank: Bank::Scalar, first, .. } => Some(first),
+                    _ => None,
+                });
+                let into = into.ok_or_else(|| format!("{} writes another register than a pair", at()))?;
+                self.address(Some(into), Destination::Address(place), live)?;
+            }
+            ("s_setpc_b64", _) => match copy.label_of(inst) {
+                Some(to) => self.jump_to(machine, Destination::Label(to), live)?,
+                None => self.asm.raw(machine.words()),
+            },
+            ("s_call_b64", Some(_)) => match callee {
+                Some(entry) => self.asm.branch(machine, entry),
+                None => return Err(format!("{} calls code that is not copied", at())),
+            },
+            (_, Some(_)) => {
+                let to = copy.label_of(inst).ok_or_else(|| format!("{} leaves the function", at()))?;
+                match self.far {
+                    false => self.asm.branch(machine, to),
+                    true => self.far_branch(name, to, live)?,
+                }
+            }
+            (_, None) if name.ends_with("_pc_rel") => {
+                // A hint, which would name other code.
+                if machine.class() != Some(MachineClass::ScalarMemory) || !name.contains("prefetch") {
+                    return Err(format!("{} depends on its place", at()));
+                }
+            }
+            _ => self.asm.raw(machine.words()),
+        }
+        Ok(())
+    }
+
+    /// A branch to any distance.
+    fn far_branch(&mut self, name: &str, to: Label, live: bool) -> Result<(), String> {
+        let behind = self.asm.label();
+        if name != "s_branch" {
+            let conditions = ["scc0", "scc1", "vccz", "vccnz", "execz", "execnz"];
+            let condition = conditions.iter().position(|c| name.strip_prefix("s_cbranch_") == Some(c));
+            let condition = condition.ok_or_else(|| format!("`{name}` is too far from its target"))?;
+            self.asm.jump(&format!("s_cbranch_{}", conditions[condition ^ 1]), behind);
+        }
+        let pair = self.address(None, Destination::Label(to), live)?;
+        self.asm.emit(Encoding::Sop1, "s_setpc_b64", &[sgprs(pair, 2)]);
+        self.asm.place(behind);
+        Ok(())
+    }
+
+    /// A jump or call through registers, to an address that code computes just before.
+    fn jump_to(&mut self, machine: &Inst, to: Destination, live: bool) -> Result<(), String> {
+        let pair = self.address(None, to, live)?;
+        let source = sgprs(pair, 2);
+        let mut operands: Vec<Value> = machine.operands().iter().map(|o| o.value).collect();
+        match operands.last_mut() {
+            Some(last) => *last = source,
+            None => return Err("a jump has no operand".to_owned()),
+        }
+        self.asm.emit(Encoding::Sop1, machine.name(), &operands);
+        Ok(())
+    }
+}
+
+/// What the object says of a function of its view, if it is a kernel.
+pub(super) fn kernel<'a>(object: &'a CodeObject<'a>, module: &Module, f: usize) -> Option<&'a Kernel> {
+    let function = module.functions.get(f).filter(|f| f.kind == FunctionKind::Kernel)?;
+    object.kernels.iter().find(|kernel| kernel.name == function.name)
+}
+
+/// Whether insertions need to know which lanes are where the wave is: if there are any but at begins and
+/// ends.
+fn tracks(plan: &Plan) -> bool {
+    plan.functions.iter().flat_map(|f| &f.insertions).any(|i| {
+        !matches!(
+            i.action,
+            Action::Begin | Action::End { .. } | Action::Save | Action::Restore | Action::Reserve { bits: 0 }
+        )
+    })
+}

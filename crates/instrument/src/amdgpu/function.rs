@@ -1,0 +1,144 @@
+//! What the copy of a function needs to know of the original.
+
+use prlx_isa::amdgpu::inst::Reg;
+use prlx_isa::amdgpu::inst::table::Class as MachineClass;
+use prlx_isa::amdgpu::{Native, Register, RegisterMap};
+use prlx_isa::view::{self, Class, Function, InstId, Operand, Role, Type};
+use prlx_plan::{At, Insertion};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::assembler::Label;
+use super::registers::Registers;
+
+/// The registers of a function by name, and whether it is a predicate.
+pub(super) fn names(function: &Function, lanes: u32) -> FxHashMap<(String, bool), Register> {
+    let map = RegisterMap::of(function, lanes);
+    map.iter().map(|(register, _)| ((register.name(lanes), register.ty() == Type::Pred), register)).collect()
+}
+
+/// The register of a counter that belongs to an activation of a function.
+pub(super) fn counter(name: &str, function: usize) -> String {
+    format!("{name}@{function}")
+}
+
+/// The registers of one function: its counters have no number in their names.
+pub(super) fn with_counters(registers: &Registers, function: usize) -> Registers {
+    let mut out = registers.clone();
+    let suffix = counter("", function);
+    out.state = registers
+        .state
+        .iter()
+        .filter_map(|(name, place)| match name.split_once('@') {
+            Some((own, _)) => name.ends_with(&suffix).then(|| (own.to_owned(), *place)),
+            None => Some((name.clone(), *place)),
+        })
+        .collect();
+    out
+}
+
+pub(super) fn by_place(insertions: &[Insertion]) -> FxHashMap<At, Vec<Insertion>> {
+    let mut out: FxHashMap<At, Vec<Insertion>> = FxHashMap::default();
+    for insertion in insertions {
+        out.entry(insertion.at).or_default().push(insertion.clone());
+    }
+    out
+}
+
+/// Where lanes wait that a branch on EXEC skips; `None` for other instructions.
+pub(super) fn waits_at(function: &Function, exec: Option<view::Reg>, at: usize) -> Option<usize> {
+    let inst = function.insts.get(at)?;
+    let native = inst.semantics.native.get::<Native>()?;
+    // Other branches on EXEC are decisions of the whole wave.
+    inst.guard.filter(|guard| Some(guard.reg) == exec)?;
+    match native.inst.name() {
+        "s_cbranch_execz" => first_of(function, inst),
+        "s_cbranch_execnz" => Some(at + 1),
+        _ => None,
+    }
+}
+
+/// The first instruction of the block that a branch goes to.
+pub(super) fn first_of(function: &Function, inst: &view::Inst) -> Option<usize> {
+    let label = inst.operands.iter().zip(&inst.roles).find_map(|(operand, role)| match (operand, role) {
+        (Operand::Label(block), Role::Target) => Some(*block),
+        _ => None,
+    });
+    Some(function.blocks.get(label?.index())?.insts.start as usize)
+}
+
+/// A function that is copied.
+pub(super) struct CopiedFunction<'c> {
+    /// View of the original.
+    pub(super) function: &'c Function,
+    /// Its registers, by name and whether it is a predicate.
+    pub(super) names: FxHashMap<(String, bool), Register>,
+    /// Registers of the code that is inserted into it.
+    pub(super) registers: Registers,
+    /// What is inserted, by place.
+    pub(super) insertions: FxHashMap<At, Vec<Insertion>>,
+    /// By instruction: the place of its copy, and of what is inserted before it.
+    pub(super) labels: Vec<Label>,
+    /// Instructions before which lanes wait for their wave, with the number of the place.
+    pub(super) waits: FxHashMap<usize, u32>,
+    /// The register of the view that is EXEC.
+    pub(super) exec: Option<view::Reg>,
+    /// Its number in the view.
+    pub(super) f: usize,
+}
+
+impl CopiedFunction<'_> {
+    /// Where the lanes wait that a branch on EXEC skips.
+    pub(super) fn leaves(&self, at: usize) -> Option<usize> {
+        waits_at(self.function, self.exec, at)
+    }
+
+    pub(super) fn label_of(&self, inst: &view::Inst) -> Option<Label> {
+        self.labels.get(first_of(self.function, inst)?).copied()
+    }
+
+    pub(super) fn target(&self, at: usize) -> Option<Label> {
+        self.label_of(self.function.insts.get(at)?)
+    }
+
+    /// Whether SCC may be read before it is written, from an instruction on. Blocks behind this one are
+    /// assumed to read it.
+    pub(super) fn scc_is_live(&self, from: usize) -> bool {
+        for inst in self.function.insts.iter().skip(from) {
+            let Some(native) = inst.semantics.native.get::<Native>() else { continue };
+            let Some(registers) = native.inst.registers() else { return true };
+            if registers.reads.contains(&Reg::Scc) {
+                return true;
+            }
+            if registers.writes.contains(&Reg::Scc) || native.inst.class() == Some(MachineClass::End) {
+                return false;
+            }
+            if matches!(inst.class, Class::Branch | Class::Call | Class::Return | Class::Exit) {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// `s_clause` instructions whose clause would have insertions in it.
+    pub(super) fn broken_clauses(&self) -> FxHashSet<usize> {
+        let mut out = FxHashSet::default();
+        for (at, inst) in self.function.insts.iter().enumerate() {
+            let native = inst.semantics.native.get::<Native>();
+            let Some(native) = native.filter(|n| n.inst.name() == "s_clause") else { continue };
+            let length = native.inst.words().first().map_or(0, |word| word & 0x3f) as usize + 1;
+            let inside = at + 1..(at + 1 + length).min(self.function.insts.len());
+            let has = |place| self.insertions.contains_key(&place);
+            let broken = has(At::After(InstId(at as u32)))
+                || inside.clone().any(|i| {
+                    let id = InstId(i as u32);
+                    has(At::Before(id))
+                        || i + 1 < inside.end && has(At::After(id))
+                        || self.waits.contains_key(&i)
+                });
+            if broken {
+                out.insert(at);
+            }
+        }
+        out
+    }
+}

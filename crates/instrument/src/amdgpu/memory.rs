@@ -1,0 +1,193 @@
+//! Loads, stores and atomic operations of routines.
+
+use prlx_isa::amdgpu::Family;
+use prlx_isa::amdgpu::inst::{Encoding, Field, Value};
+
+use super::assembler::vgpr;
+use super::compile::Compiler;
+use super::routine::Arg;
+
+impl Compiler<'_> {
+    /// Fields of an access that reaches the memory which all of the device sees.
+    pub(super) fn coherent(&self, returns: bool) -> Vec<(Field, u32)> {
+        use prlx_isa::amdgpu::Target::{Gfx90a, Gfx942, Gfx950, Gfx1030, Gfx1100, Gfx1201};
+        match self.asm.target {
+            Gfx90a => vec![(Field::Glc, u32::from(returns))],
+            Gfx942 | Gfx950 => vec![(Field::Sc0, u32::from(returns)), (Field::Sc1, 1)],
+            Gfx1030 => vec![(Field::Glc, u32::from(returns)), (Field::Dlc, u32::from(returns))],
+            Gfx1100 => vec![(Field::Glc, u32::from(returns))],
+            // Scope of the device; bit 0 of an atomic operation's temporal hint asks for the old value.
+            Gfx1201 => vec![(Field::Scope, 2), (Field::Th, u32::from(returns))],
+        }
+    }
+
+    /// No scalar base, and an offset.
+    pub(super) fn place_fields(&self, offset: i64) -> Result<Vec<(Field, u32)>, String> {
+        let none = match self.asm.target.family() {
+            Family::Gfx9 => 127,
+            Family::Gfx10 => 125,
+            Family::Gfx11 | Family::Gfx12 => 124,
+        };
+        Ok(vec![(Field::Saddr, none), (Field::Offset, small_offset(offset)?)])
+    }
+
+    pub(super) fn load(
+        &mut self,
+        parts: &[&str],
+        to: &Arg<'_>,
+        base: &str,
+        offset: i64,
+    ) -> Result<(), String> {
+        let ty = parts.last().copied().unwrap_or_default();
+        let space = parts.get(1).copied().unwrap_or_default();
+        let targets = match to {
+            Arg::Vector(names) => names.clone(),
+            Arg::Name(name) => vec![*name],
+            _ => return Err(format!("a routine loads {to:?}")),
+        };
+        let size = if ty.ends_with("64") { 8 } else { 4 };
+        for (i, name) in targets.iter().enumerate() {
+            let offset = offset + size * i as i64;
+            let to = self.place_of(name)?.whole();
+            let opcode = if size == 8 { "global_load_dwordx2" } else { "global_load_dword" };
+            if space == "param" {
+                self.load_parameter(to, offset, opcode)?;
+                continue;
+            }
+            let mut fields = self.place_fields(offset)?;
+            if parts.contains(&"relaxed") {
+                // Past the caches of a part of the device. A load's hint has other values than an atomic's.
+                let all = self.coherent(true).into_iter().filter(|(field, _)| *field != Field::Th);
+                fields.extend(all);
+            }
+            let address = self.place_of(base)?.whole();
+            self.asm.emit_with(Encoding::Global, opcode, &[to, address], &fields);
+        }
+        self.wait();
+        Ok(())
+    }
+
+    /// A load from the hidden parameter.
+    pub(super) fn load_parameter(&mut self, to: Value, offset: i64, opcode: &str) -> Result<(), String> {
+        let zero = self.take_scratch(1)?;
+        self.set(zero, 0);
+        let fields =
+            [(Field::Saddr, self.registers.parameters.into()), (Field::Offset, small_offset(offset)?)];
+        // With a scalar base, the vector address is an offset of 32 bits.
+        self.asm.emit_with(Encoding::Global, opcode, &[to, zero], &fields);
+        self.wait();
+        Ok(())
+    }
+
+    pub(super) fn store(
+        &mut self,
+        parts: &[&str],
+        base: &str,
+        offset: i64,
+        from: &Arg<'_>,
+    ) -> Result<(), String> {
+        let address = self.place_of(base)?.whole();
+        let mut fields = self.place_fields(offset)?;
+        if parts.contains(&"relaxed") {
+            fields.extend(self.coherent(false));
+        }
+        let (opcode, data) = match parts.last() {
+            Some(&"u64") => ("global_store_dwordx2", self.pair(from)?),
+            Some(&"u8") => ("global_store_byte", self.half(from, false)?),
+            _ => ("global_store_dword", self.half(from, false)?),
+        };
+        let data = match data {
+            Value::Integer(n) => {
+                let pair = opcode.ends_with("x2");
+                let to = self.take_scratch(1 + u8::from(pair))?;
+                let Value::Registers { first, .. } = to else { return Ok(()) };
+                self.set(vgpr(first), n.cast_unsigned());
+                if pair {
+                    self.set(vgpr(first + 1), if n < 0 { u32::MAX } else { 0 });
+                }
+                to
+            }
+            data => data,
+        };
+        self.asm.emit_with(Encoding::Global, opcode, &[address, data], &fields);
+        Ok(())
+    }
+
+    /// `atom.global.add.u64 old, [address], value`, `red.global.…` without the old value, and
+    /// `atom.global.cas.b64 old, [address], 0, value`. `None`: another one.
+    pub(super) fn atomic(&mut self, parts: &[&str], args: &[Arg<'_>]) -> Option<Result<(), String>> {
+        let returns = parts[0] == "atom";
+        let (old, args) = if returns { (args.first(), args.get(1..)?) } else { (None, args) };
+        let (Arg::Address(base, offset), values) = args.split_first()? else { return None };
+        Some(self.atomic_of(parts, old, (base, *offset), values))
+    }
+
+    pub(super) fn atomic_of(
+        &mut self,
+        parts: &[&str],
+        old: Option<&Arg<'_>>,
+        (base, offset): (&str, i64),
+        values: &[Arg<'_>],
+    ) -> Result<(), String> {
+        let address = self.place_of(base)?.whole();
+        let mut fields = self.place_fields(offset)?;
+        fields.extend(self.coherent(old.is_some()));
+        let (opcode, data) = match (parts[2], parts[3], values) {
+            ("add", "u64", [value]) => {
+                let value = self.pair(value)?;
+                let value = match value {
+                    Value::Integer(n) => {
+                        let pair = self.take_scratch(2)?;
+                        let Value::Registers { first, .. } = pair else { return Ok(()) };
+                        self.set(vgpr(first), n.cast_unsigned());
+                        self.set(vgpr(first + 1), if n < 0 { u32::MAX } else { 0 });
+                        pair
+                    }
+                    value => value,
+                };
+                ("global_atomic_add_x2", value)
+            }
+            ("xor", "b32", [value]) => ("global_atomic_xor", self.half(value, false)?),
+            ("cas", "b64", [Arg::Int(0), Arg::Name(value)]) => {
+                let value = self.place_of(value)?;
+                let data = self.take_scratch(4)?;
+                let Value::Registers { first, .. } = data else { return Ok(()) };
+                self.asm.emit(Encoding::Vop1, "v_mov_b32", &[vgpr(first), value.half(false)]);
+                self.asm.emit(Encoding::Vop1, "v_mov_b32", &[vgpr(first + 1), value.half(true)]);
+                self.set(vgpr(first + 2), 0);
+                self.set(vgpr(first + 3), 0);
+                ("global_atomic_cmpswap_x2", data)
+            }
+            _ => return Err(format!("a routine has {} of {values:?}", parts.join("."))),
+        };
+        match old {
+            Some(old) => {
+                let old = self.place(old)?.whole();
+                self.asm.emit_with(Encoding::Global, opcode, &[old, address, data], &fields);
+                self.wait();
+            }
+            None => self.asm.emit_with(Encoding::Global, opcode, &[address, data], &fields),
+        }
+        Ok(())
+    }
+
+    /// Waits until loads have arrived.
+    pub(super) fn wait(&mut self) {
+        let all = match self.asm.target.family() {
+            Family::Gfx12 => return self.asm.emit(Encoding::Sopp, "s_wait_loadcnt", &[Value::Immediate(0)]),
+            // vmcnt(0), and nothing of the other counters: LLVM, `AMDGPUBaseInfo`, `encodeWaitcnt`.
+            Family::Gfx11 => 0x03f7,
+            Family::Gfx10 => 0x3f70,
+            Family::Gfx9 => 0x0f70,
+        };
+        self.asm.emit(Encoding::Sopp, "s_waitcnt", &[Value::Immediate(all)]);
+    }
+}
+
+/// An offset that all targets have room for.
+fn small_offset(offset: i64) -> Result<u32, String> {
+    u32::try_from(offset)
+        .ok()
+        .filter(|offset| *offset < 2048)
+        .ok_or(format!("a routine's offset {offset} is too large"))
+}
