@@ -32,6 +32,13 @@ TARGETS = (
     ("gfx1201", "gfx1201", ()),
 )
 CHECKS = ("results", "same at path", "same at events", "path without elision", "path by code", "hashes by code")
+# What is said of kernels whose instrumented code does not record the same: for all targets and levels, or for some.
+OTHERWISE = {
+    "recursion": "its functions call each other in a circle",
+    ("levenshtein", "fingerprint", "gfx1100-wave64"): "too few scalar registers are free",
+    # It loads addresses of functions, and the instrumented object lies elsewhere.
+    ("function_pointer", "fingerprint"): "have different values",
+}
 FLAGS = (
     *("-x", "hip", "--offload-device-only", "--no-gpu-bundle-output", "-nogpuinc", "-nogpulib", "-fms-extensions"),
     *("-std=c++17", "-O2", "-gline-tables-only", "-mcode-object-version=5", "-include", "gpu.h", "-I"),
@@ -88,10 +95,14 @@ def check(clang, prlx, folder, target):
 
 
 def by_code(prlx, launch, level):
-    """Compares a recording of instrumented code with one of the CPU device. Recursion is refused, with that reason."""
+    """Compares a recording of instrumented code with one of the CPU device. OTHERWISE has the exceptions."""
     error = same_recordings(prlx, launch, ["--level", level, "--rewritten"], ["--level", level])
-    refused = launch.parent.name == "recursion" and error and "call each other in a circle" in error
-    return None if refused else error
+    name = launch.parent.name
+    keys = (name, (name, level), (name, level, launch.stem))
+    said = next((OTHERWISE[key] for key in keys if key in OTHERWISE), None)
+    if said is None:
+        return error
+    return None if error and said in error else f"does not say `{said}`: {error}"
 
 
 def same_recordings(prlx, launch, *both):

@@ -22,7 +22,7 @@ pub struct Error {
     /// Kind of the error.
     pub kind: ErrorKind,
     /// Position in the text that `message` is about: the original, or for [`ErrorKind::Verify`] the rewritten
-    /// text.
+    /// text. Empty at the begin: no position.
     pub span: Span,
     /// What is wrong, with the name of the function.
     pub message: String,
@@ -37,7 +37,8 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} (byte {})", self.message, self.span.start)
+        f.write_str(&self.message)?;
+        if self.span.end > 0 { write!(f, " (byte {})", self.span.start) } else { Ok(()) }
     }
 }
 

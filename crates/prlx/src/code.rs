@@ -42,6 +42,14 @@ pub fn ptx(path: &Path, image: Option<usize>) -> Result<String> {
     Ok(text)
 }
 
+/// The code object of a file of AMD's: the only one, or image number `image`. `None` for any other file.
+///
+/// # Errors
+/// If the file cannot be read or is damaged, or it is not clear which image is meant.
+pub fn amd_object(path: &Path, image: Option<usize>) -> Result<Option<Vec<u8>>> {
+    crate::amd::object(&read(path)?, path, image)
+}
+
 /// Refuses PTX that ends in the middle of a function or a declaration.
 fn check_complete(path: &Path, text: &str) -> Result<()> {
     let (_, diagnostics) = prlx_isa::ptx::parse(text);

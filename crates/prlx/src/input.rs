@@ -260,7 +260,7 @@ pub fn open_session(path: &Path) -> Result<Session> {
 pub(crate) fn refuse_amd(path: &Path, wanted: &str) -> anyhow::Error {
     let name = shell(path);
     let help = format!(
-        "PRLX shows what it holds with: prlx inspect {name}; it runs it with a launch file: prlx new {name}; it does not rewrite AMD code yet"
+        "PRLX shows what it holds with: prlx inspect {name}; it runs it with a launch file: prlx new {name}"
     );
     refuse(path, FileKind::AmdCode, wanted, help)
 }

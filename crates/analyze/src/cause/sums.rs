@@ -283,8 +283,9 @@ impl Walk<'_> {
                 self.same_addends(pair, [&a, &b]);
                 return true;
             }
-            // An addend that the other side has at another place is no difference.
-            let alone = |i: &&usize| [&only_a, &only_b].iter().all(|only| only.binary_search(i).is_ok());
+            // Two addends that both have counterparts at another place are no difference. Which of several
+            // equal ones is the counterpart is not known, so it is enough that one of the two has none.
+            let alone = |i: &&usize| [&only_a, &only_b].iter().any(|only| only.binary_search(i).is_ok());
             let pairs: Vec<[&Term; 2]> =
                 apart.iter().rev().filter(alone).map(|&i| [&a.terms[i], &b.terms[i]]).collect();
             if apart.len() * 2 <= a.terms.len() && !pairs.is_empty() {

@@ -16,7 +16,7 @@ pub fn run(args: &InstrumentArgs, ui: &Ui) -> Result<ExitCode> {
     args.recorder.filter_note().iter().for_each(|note| ui.warn(note));
     let name = args.input.display().to_string();
     let program = recorder_program(&args.recorder.options(), 1);
-    let rewrite = match amd_object(args)? {
+    let rewrite = match code::amd_object(&args.input, args.image)? {
         Some(object) => prlx_instrument::rewrite_object(&object, &name, &program, &|_| None),
         None => {
             let text = code::ptx(&args.input, args.image)?;
@@ -42,10 +42,4 @@ pub fn run(args: &InstrumentArgs, ui: &Ui) -> Result<ExitCode> {
         }
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// The code object to rewrite, if the input is one.
-fn amd_object(args: &InstrumentArgs) -> Result<Option<Vec<u8>>> {
-    let Ok(bytes) = std::fs::read(&args.input) else { return Ok(None) };
-    prlx::amd::object(&bytes, &args.input, args.image)
 }

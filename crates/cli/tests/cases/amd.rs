@@ -45,6 +45,7 @@ pub fn trials() -> Vec<Trial> {
         }
     }
     trials.push(Trial::test("amd/calls without room", without_room));
+    trials.push(Trial::test("amd/preloaded arguments", preloaded));
     trials
 }
 
@@ -86,6 +87,13 @@ fn by_code(job: &Job, reference: &Run) -> Result<(), Failed> {
         }
     }
     Ok(())
+}
+
+/// A kernel whose arguments are in SGPRs when it begins.
+fn preloaded() -> Result<(), Failed> {
+    let job = Job::load(&root().join("tests/kernels/amd/walk.gfx942.toml"))?;
+    let request = RecordingRequest { elide: false, ..RecordingRequest::new(Level::Path) };
+    by_code(&job, &recorded(&job, &request)?)
 }
 
 /// Checks what the kernel stores.

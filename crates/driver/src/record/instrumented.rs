@@ -48,15 +48,24 @@ pub fn record(
     options: &RecordOptions,
 ) -> Result<Recorded, Error> {
     let kernel = kernel(plan, job, job.warp_size(driver.info().warp_size))?;
-    let module = match rewritten {
-        Some(code) => match code {
-            ModuleCode::Ptx(text) => driver.load_rewritten(text, plan, &job.text),
-            code => driver.load(code),
-        }
-        .map_err(|e| Error { message: format!("instrumented: {}", e.message), ..e })?,
-        None => driver.load(job.code())?,
+    // Code objects lie in the memory of buffers, and instrumented ones are larger. The original is loaded
+    // first, so that buffers have the addresses that they have without instrumented code.
+    let original = match rewritten {
+        Some(ModuleCode::AmdGpu(_)) => Some(driver.load(job.code())?),
+        _ => None,
     };
-    let prepared = prepare(driver, job);
+    let early = original.map(|_| prepare(driver, job));
+    let instrumented = |e: Error| Error { message: format!("instrumented: {}", e.message), ..e };
+    let loaded = match rewritten {
+        None => driver.load(job.code()),
+        Some(ModuleCode::Ptx(text)) => driver.load_rewritten(text, plan, &job.text).map_err(instrumented),
+        Some(code) => driver.load(code).map_err(instrumented),
+    };
+    if let (Err(_), Some(Ok(prepared))) = (&loaded, &early) {
+        prepared.release(driver)?;
+    }
+    let module = loaded?;
+    let prepared = early.unwrap_or_else(|| prepare(driver, job));
     let hidden = rewritten.map_or(0, |_| HiddenParameter::default().to_bytes().len());
     let recorded = prepared.and_then(|mut prepared| {
         let mut held = DeviceAllocations::default();
@@ -72,7 +81,7 @@ pub fn record(
         // After a fault the device may refuse every call. What was read before is still valid.
         result.and_then(|r| if r.fault.is_some() { Ok(r) } else { released.map(|()| r) })
     });
-    let unloaded = driver.unload(module);
+    let unloaded = original.map_or(Ok(()), |original| driver.unload(original)).and(driver.unload(module));
     recorded.and_then(|r| if r.fault.is_some() { Ok(r) } else { unloaded.map(|()| r) })
 }
 

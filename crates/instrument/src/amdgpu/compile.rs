@@ -17,6 +17,7 @@
 
 use std::collections::BTreeSet;
 
+use prlx_isa::amdgpu::Register;
 use prlx_isa::amdgpu::inst::{Encoding, Value};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -101,6 +102,9 @@ impl<'c> Compiler<'c> {
         if keeps_scc {
             self.asm.emit(Encoding::Sop2, "s_cselect_b32", &[scc, one, zero]);
         }
+        if self.reads_registers(lines) {
+            self.wait_for_all();
+        }
         self.mask1("s_mov", self.registers.exec, EXEC);
         self.mask1("s_mov", EXEC, self.registers.present);
         let mut labels: FxHashMap<&str, (usize, Label)> = FxHashMap::default();
@@ -148,6 +152,14 @@ impl<'c> Compiler<'c> {
         }
         self.registers.leave(self.asm);
         Ok(())
+    }
+
+    /// Whether the routine reads registers of the function that a load may not have written yet.
+    fn reads_registers(&self, lines: &[Line<'_>]) -> bool {
+        let insts =
+            lines.iter().filter_map(|line| if let Line::Inst(inst) = line { Some(inst) } else { None });
+        let mut read = insts.flat_map(mentions).map(|(name, _)| (name.to_owned(), false));
+        read.any(|name| matches!(self.names.function.get(&name), Some(Register::Word(_))))
     }
 
     /// Lanes that go to the label of that number go on.

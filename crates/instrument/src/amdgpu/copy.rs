@@ -116,15 +116,18 @@ impl Group<'_> {
     fn preload_prologue(&mut self, copy: &CopiedFunction<'_>) -> Result<usize, String> {
         let begin = self.asm.len();
         let skipped = PRELOAD_PROLOGUE as usize / 4;
+        let behind = self.asm.label();
+        let mut targets = Vec::new();
         for (at, inst) in copy.function.insts.iter().enumerate() {
             let Some(native) = inst.semantics.native.get::<Native>() else { continue };
-            if self.asm.len() - begin == skipped {
+            if self.asm.len() - begin == skipped && targets.iter().all(|target| *target == Some(at)) {
+                self.asm.place(behind);
                 return Ok(at);
             }
             if native.inst.is_pc_relative() {
                 // Its only branch goes to the code behind it.
-                let target = copy.target(at).ok_or("the code that loads arguments is not understood")?;
-                self.asm.branch(&native.inst, target);
+                targets.push(copy.target(at));
+                self.asm.branch(&native.inst, behind);
             } else {
                 self.asm.raw(native.inst.words());
             }

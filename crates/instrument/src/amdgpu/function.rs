@@ -96,8 +96,8 @@ impl CopiedFunction<'_> {
         self.labels.get(first_of(self.function, inst)?).copied()
     }
 
-    pub(super) fn target(&self, at: usize) -> Option<Label> {
-        self.label_of(self.function.insts.get(at)?)
+    pub(super) fn target(&self, at: usize) -> Option<usize> {
+        first_of(self.function, self.function.insts.get(at)?)
     }
 
     /// Whether SCC may be read before it is written, from an instruction on. Blocks behind this one are

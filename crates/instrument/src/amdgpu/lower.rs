@@ -31,11 +31,11 @@ pub(crate) type Lowered = (Vec<u8>, Vec<(String, String)>);
 /// # Errors
 /// If the level is not supported, or the object is damaged.
 pub(crate) fn lower(object: &CodeObject<'_>, module: &Module, plan: &Plan) -> Result<Lowered, Error> {
-    fits(module, plan)?;
     if matches!(plan.request.level, Level::Events | Level::Probe | Level::Operands) {
         let what = format!("level {} can't be inserted into AMD code yet", plan.request.level.name());
         return Err(Error::new(ErrorKind::Unsupported, span(0, 0), what));
     }
+    fits(module, plan)?;
     let mut added = Added { object, module, plan, code: AddedCode::default(), refused: Vec::new() };
     for group in groups(module) {
         added.group(&group);

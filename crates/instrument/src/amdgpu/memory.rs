@@ -171,6 +171,20 @@ impl Compiler<'_> {
         Ok(())
     }
 
+    /// Waits until all registers that the function loads have arrived: the routine reads some of them.
+    pub(super) fn wait_for_all(&mut self) {
+        match self.asm.target.family() {
+            Family::Gfx12 => {
+                for counter in ["loadcnt", "samplecnt", "bvhcnt", "dscnt", "kmcnt"] {
+                    let name = format!("s_wait_{counter}");
+                    self.asm.emit(Encoding::Sopp, &name, &[Value::Immediate(0)]);
+                }
+            }
+            // All counters.
+            _ => self.asm.emit(Encoding::Sopp, "s_waitcnt", &[Value::Immediate(0)]),
+        }
+    }
+
     /// Waits until loads have arrived.
     pub(super) fn wait(&mut self) {
         let all = match self.asm.target.family() {
