@@ -54,7 +54,8 @@ fn the_original_stays_and_every_kernel_gets_a_copy() {
                 let Some(copy) = copy else { continue };
                 kernels += 1;
                 assert!(copy.descriptor.vgprs().vector >= kernel.descriptor.vgprs().vector);
-                assert_eq!(copy.descriptor.vgprs().accumulator, kernel.descriptor.vgprs().accumulator);
+                // Registers are allocated in blocks, which may have more of them than were asked for.
+                assert!(copy.descriptor.vgprs().accumulator >= kernel.descriptor.vgprs().accumulator);
                 assert_eq!(
                     u64::from(copy.descriptor.get(Field::Kernarg).unwrap()),
                     before.argument_bytes(kernel).next_multiple_of(8) + 32 + 24
