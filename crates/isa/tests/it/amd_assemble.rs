@@ -69,12 +69,8 @@ fn assembled_operands_are_read_back() {
                     continue;
                 }
                 let again = Inst::assemble(target, 64, encoding, inst.name(), &operands, &[]);
-                assert_eq!(
-                    again.map(|i| i.words().to_vec()),
-                    Some(inst.words().to_vec()),
-                    "{}",
-                    inst.print()
-                );
+                // Fields that an operation does not have may hold anything.
+                assert_eq!(again.map(|i| i.print()), Some(inst.print()));
                 same += 1;
             }
         }
