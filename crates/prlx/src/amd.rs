@@ -265,6 +265,8 @@ pub fn object(bytes: &[u8], path: &Path, image: Option<usize>) -> Result<Option<
     let images = object::read(bytes).with_context(|| file.clone())?;
     let count = images.len();
     let one = match (image, images.as_slice()) {
+        // A program without code of AMD's.
+        (_, []) => return Ok(None),
         (Some(n), all) => all.get(n),
         (None, [one]) => Some(one),
         (None, _) => anyhow::bail!("{file} has {count} AMD code objects: name one with --image"),

@@ -16,7 +16,7 @@ use rustc_hash::FxHashMap;
 use super::allocation::{Names, Special};
 use super::assembler::{Assembler, Destination, EXEC, Label, sgpr, sgprs, vgpr};
 use super::compile::compile;
-use super::function::{CopiedFunction, by_place, names, waits_at, with_counters};
+use super::function::{CopiedFunction, by_place, names, scc_is_live, waits_at, with_counters};
 use super::kernels;
 use super::registers::{self, Registers, SCALAR, Used};
 use super::routine;
@@ -44,6 +44,8 @@ pub(super) struct Group<'a> {
     pub(super) places: u32,
     /// Whether branches of the original are by address, as some are too long.
     pub(super) far: bool,
+    /// Whether insertions need to know which lanes are where the wave is.
+    pub(super) tracks: bool,
 }
 
 impl Group<'_> {
@@ -62,10 +64,11 @@ impl Group<'_> {
             insertions: by_place(&of_plan.insertions),
             labels: function.insts.iter().map(|_| self.asm.label()).collect(),
             waits: FxHashMap::default(),
+            scc_is_live: scc_is_live(function),
             exec: RegisterMap::of(function, lanes).get(Register::Mask(Reg::ExecLo)),
             f,
         };
-        if tracks(self.plan) {
+        if self.tracks {
             copy.waits = self.waits(function, copy.exec);
         }
         let clauses = copy.broken_clauses();
@@ -93,7 +96,7 @@ impl Group<'_> {
         for at in from..function.insts.len() {
             let id = InstId(at as u32);
             self.asm.place(copy.labels[at]);
-            let live = copy.scc_is_live(at);
+            let live = copy.scc_is_live[at];
             if let Some(number) = copy.waits.get(&at).copied() {
                 self.rejoin(&copy, number, live);
             }
@@ -106,7 +109,7 @@ impl Group<'_> {
                 let broken = clauses.contains(&at);
                 self.machine(&copy, inst, native, broken, live)?;
             }
-            self.insert(&copy, At::After(id), copy.scc_is_live(at + 1), &specials)?;
+            self.insert(&copy, At::After(id), copy.scc_is_live[at + 1], &specials)?;
         }
         Ok(descriptor)
     }
@@ -332,7 +335,7 @@ pub(super) fn kernel<'a>(object: &'a CodeObject<'a>, module: &Module, f: usize) 
 
 /// Whether insertions need to know which lanes are where the wave is: if there are any but at begins and
 /// ends.
-fn tracks(plan: &Plan) -> bool {
+pub(super) fn tracks(plan: &Plan) -> bool {
     plan.functions.iter().flat_map(|f| &f.insertions).any(|i| {
         !matches!(
             i.action,

@@ -66,6 +66,26 @@ pub(super) fn first_of(function: &Function, inst: &view::Inst) -> Option<usize> 
     Some(function.blocks.get(label?.index())?.insts.start as usize)
 }
 
+/// By instruction, and behind the last one: whether SCC may be read before it is written, from there on.
+/// Blocks behind this one are assumed to read it.
+pub(super) fn scc_is_live(function: &Function) -> Vec<bool> {
+    let mut out = vec![false; function.insts.len() + 1];
+    for (at, inst) in function.insts.iter().enumerate().rev() {
+        let behind = out[at + 1];
+        let Some(native) = inst.semantics.native.get::<Native>() else {
+            out[at] = behind;
+            continue;
+        };
+        let leaves = || matches!(inst.class, Class::Branch | Class::Call | Class::Return | Class::Exit);
+        out[at] = native.inst.registers().is_none_or(|registers| {
+            let written = registers.writes.contains(&Reg::Scc);
+            let ends = written || native.inst.class() == Some(MachineClass::End);
+            registers.reads.contains(&Reg::Scc) || !ends && (leaves() || behind)
+        });
+    }
+    out
+}
+
 /// A function that is copied.
 pub(super) struct CopiedFunction<'c> {
     /// View of the original.
@@ -80,6 +100,8 @@ pub(super) struct CopiedFunction<'c> {
     pub(super) labels: Vec<Label>,
     /// Instructions before which lanes wait for their wave, with the number of the place.
     pub(super) waits: FxHashMap<usize, u32>,
+    /// By instruction: whether SCC may be read before it is written, from there on.
+    pub(super) scc_is_live: Vec<bool>,
     /// The register of the view that is EXEC.
     pub(super) exec: Option<view::Reg>,
     /// Its number in the view.
@@ -98,25 +120,6 @@ impl CopiedFunction<'_> {
 
     pub(super) fn target(&self, at: usize) -> Option<usize> {
         first_of(self.function, self.function.insts.get(at)?)
-    }
-
-    /// Whether SCC may be read before it is written, from an instruction on. Blocks behind this one are
-    /// assumed to read it.
-    pub(super) fn scc_is_live(&self, from: usize) -> bool {
-        for inst in self.function.insts.iter().skip(from) {
-            let Some(native) = inst.semantics.native.get::<Native>() else { continue };
-            let Some(registers) = native.inst.registers() else { return true };
-            if registers.reads.contains(&Reg::Scc) {
-                return true;
-            }
-            if registers.writes.contains(&Reg::Scc) || native.inst.class() == Some(MachineClass::End) {
-                return false;
-            }
-            if matches!(inst.class, Class::Branch | Class::Call | Class::Return | Class::Exit) {
-                return true;
-            }
-        }
-        false
     }
 
     /// `s_clause` instructions whose clause would have insertions in it.

@@ -14,7 +14,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::allocation::scalars_read;
 use super::assembler::{Assembler, Label};
-use super::copy::{Group, kernel};
+use super::copy::{Group, kernel, tracks};
 use super::function::{counter, names};
 use super::kernels;
 use super::registers::{self, Registers, SCALAR, Used, VECTOR};
@@ -36,7 +36,8 @@ pub(crate) fn lower(object: &CodeObject<'_>, module: &Module, plan: &Plan) -> Re
         return Err(Error::new(ErrorKind::Unsupported, span(0, 0), what));
     }
     fits(module, plan)?;
-    let mut added = Added { object, module, plan, code: AddedCode::default(), refused: Vec::new() };
+    let mut added =
+        Added { object, module, plan, code: AddedCode::default(), refused: Vec::new(), tracks: tracks(plan) };
     for group in groups(module) {
         added.group(&group);
     }
@@ -69,6 +70,8 @@ struct Added<'a> {
     code: AddedCode,
     /// Kernels that are not instrumented, with the reason.
     refused: Vec<(String, String)>,
+    /// Whether insertions need to know which lanes are where the wave is.
+    tracks: bool,
 }
 
 impl Added<'_> {
@@ -133,6 +136,7 @@ impl Added<'_> {
             peak: Used::default(),
             places: 0,
             far: how.far,
+            tracks: self.tracks,
         };
         let mut descriptors = Vec::new();
         let mut ends = Vec::new();
