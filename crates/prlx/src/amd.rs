@@ -240,7 +240,7 @@ pub fn planned(bytes: &[u8], path: &Path, image: Option<usize>) -> Result<Vec<Mo
     let wanted: Vec<(usize, &Image<'_>)> =
         images.iter().enumerate().filter(|(n, _)| image.is_none_or(|image| image == *n)).collect();
     if let (Some(n), true) = (image, wanted.is_empty()) {
-        anyhow::bail!("{file}: there is no image {n}: the file has {count} AMD code objects");
+        return Err(no_image(&file, n, count));
     }
     let request = RecordingRequest::new(Level::Path);
     let module = |(n, image): (usize, &Image<'_>)| {
@@ -271,14 +271,13 @@ pub fn object(bytes: &[u8], path: &Path, image: Option<usize>) -> Result<Option<
         (None, [one]) => Some(one),
         (None, _) => anyhow::bail!("{file} has {count} AMD code objects: name one with --image"),
     };
-    let Some(one) = one else {
-        anyhow::bail!(
-            "{file}: there is no image {}: the file has {count} AMD code objects",
-            image.unwrap_or(0)
-        );
-    };
+    let one = one.ok_or_else(|| no_image(&file, image.unwrap_or(0), count))?;
     let bytes = one.bytes().map_err(|e| anyhow::anyhow!("{file}: {}", within(&e)))?;
     Ok(Some(bytes.to_vec()))
+}
+
+fn no_image(file: &str, image: usize, count: usize) -> anyhow::Error {
+    anyhow::anyhow!("{file}: there is no image {image}: the file has {count} AMD code objects")
 }
 
 fn image_of(number: usize, image: &Image<'_>, chosen: bool, wanted: &dyn Fn(&str) -> bool) -> AmdImage {

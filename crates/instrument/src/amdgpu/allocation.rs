@@ -6,14 +6,13 @@ use prlx_isa::amdgpu::inst::{Reg, Value};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::assembler::sgprs;
-use super::registers::{Place, Registers, SCALAR, Used, VECTOR, too_few};
+use super::misfit::{Bank, Misfit};
+use super::registers::{Place, Registers, Used};
 use super::routine::{Arg, Instruction, Line};
-use crate::ptx::temporary_type;
+use crate::ptx::{PREFIX, temporary_type};
 
 /// What the names of a routine mean that are none of its own.
 pub(super) struct Names<'n> {
-    /// Prefix of names of inserted registers, with the `%`.
-    pub(super) prefix: &'n str,
     /// Registers of the function, by name and whether it is a predicate.
     pub(super) function: &'n FxHashMap<(String, bool), Register>,
     /// Special registers, which only the routine at a kernel's entry reads.
@@ -60,8 +59,8 @@ pub(super) fn mentions<'a>(inst: &'a Instruction<'a>) -> Vec<(&'a str, bool)> {
 }
 
 /// The name of a register of the routine without the prefix.
-pub(super) fn own<'a>(name: &'a str, names: &Names<'_>) -> Option<&'a str> {
-    name.strip_prefix(names.prefix)
+pub(super) fn own(name: &str) -> Option<&str> {
+    name.strip_prefix('%')?.strip_prefix(PREFIX)
 }
 
 fn is_predicate(name: &str) -> bool {
@@ -69,7 +68,7 @@ fn is_predicate(name: &str) -> bool {
 }
 
 /// By line, predicates of the routine that are read from there on before they are written.
-pub(super) fn live<'a>(lines: &'a [Line<'a>], names: &Names<'_>) -> Vec<FxHashSet<&'a str>> {
+pub(super) fn live<'a>(lines: &'a [Line<'a>]) -> Vec<FxHashSet<&'a str>> {
     let mut at_label: FxHashMap<&str, FxHashSet<&str>> = FxHashMap::default();
     let mut out = vec![FxHashSet::default(); lines.len() + 1];
     for (i, line) in lines.iter().enumerate().rev() {
@@ -87,7 +86,7 @@ pub(super) fn live<'a>(lines: &'a [Line<'a>], names: &Names<'_>) -> Vec<FxHashSe
                 }
                 let preds = || {
                     let all = mentions(inst).into_iter();
-                    all.filter_map(|(name, written)| Some((own(name, names)?, written)))
+                    all.filter_map(|(name, written)| Some((own(name)?, written)))
                         .filter(|(name, _)| is_predicate(name))
                 };
                 if inst.guard.is_none() {
@@ -117,15 +116,14 @@ impl<'a> Allocation<'a> {
     /// Gives each temporary registers from its first mention to its last one.
     pub(super) fn of(
         lines: &'a [Line<'a>],
-        names: &Names<'_>,
         registers: &Registers,
         lanes: u8,
-    ) -> Result<Allocation<'a>, String> {
+    ) -> Result<Allocation<'a>, Misfit> {
         let mut ranges: Vec<(&str, usize, usize)> = Vec::new();
         for (at, line) in lines.iter().enumerate() {
             let Line::Inst(inst) = line else { continue };
             for (name, _) in mentions(inst) {
-                let Some(name) = own(name, names).filter(|name| !registers.state.contains_key(*name)) else {
+                let Some(name) = own(name).filter(|name| !registers.state.contains_key(*name)) else {
                     continue;
                 };
                 match ranges.iter_mut().find(|range| range.0 == name) {
@@ -142,16 +140,19 @@ impl<'a> Allocation<'a> {
             let ty =
                 temporary_type(name).ok_or_else(|| format!("a routine uses `{name}`, which it has not"))?;
             let (busy, from, end, count, bank) = match ty {
-                ".pred" => (&mut scalars, registers.first_mask, usize::from(registers.sgprs), words, SCALAR),
-                ".b64" => (&mut vectors, registers.first_vector, 256, 2, VECTOR),
-                _ => (&mut vectors, registers.first_vector, 256, 1, VECTOR),
+                ".pred" => {
+                    (&mut scalars, registers.first_mask, usize::from(registers.sgprs), words, Bank::Scalar)
+                }
+                ".b64" => (&mut vectors, registers.first_vector, 256, 2, Bank::Vector),
+                _ => (&mut vectors, registers.first_vector, 256, 1, Bank::Vector),
             };
             let free = |at: &usize, busy: &[Option<usize>]| {
                 at + count <= end
                     && busy[*at..*at + count].iter().all(|until| until.is_none_or(|u| u < first))
             };
             let from = usize::from(from).next_multiple_of(count);
-            let place = (from..end).step_by(count).find(|at| free(at, busy)).ok_or_else(|| too_few(bank))?;
+            let place =
+                (from..end).step_by(count).find(|at| free(at, busy)).ok_or(Misfit::Registers(bank))?;
             busy[place..place + count].fill(Some(last));
             let (start, top) = (place as u8, (place + count) as u32);
             if ty == ".pred" {

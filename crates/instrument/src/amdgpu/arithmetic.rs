@@ -2,22 +2,11 @@
 
 use prlx_isa::amdgpu::inst::{Encoding, Value};
 
-use super::assembler::{EXEC, vgpr};
+use super::assembler::{EXEC, vgpr, vgprs};
 use super::compile::Compiler;
 use super::routine::Arg;
 
 impl Compiler<'_> {
-    /// An operation on masks of one operand, by its stem.
-    pub(super) fn mask1(&mut self, stem: &str, to: Value, a: Value) {
-        let name = format!("{stem}_b{}", self.asm.lanes);
-        self.asm.emit(Encoding::Sop1, &name, &[to, a]);
-    }
-
-    pub(super) fn mask2(&mut self, stem: &str, to: Value, a: Value, b: Value) {
-        let name = format!("{stem}_b{}", self.asm.lanes);
-        self.asm.emit(Encoding::Sop2, &name, &[to, a, b]);
-    }
-
     pub(super) fn two(&mut self, name: &str, to: Value, a: Value, b: Value) {
         self.asm.emit(Encoding::Vop3, name, &[to, a, b]);
     }
@@ -61,14 +50,14 @@ impl Compiler<'_> {
         match (op, from) {
             ("not", [a]) => {
                 let a = self.predicate(&name(a)?)?;
-                self.mask2("s_andn2", value, EXEC, a);
+                self.asm.mask2("s_andn2", value, EXEC, a);
             }
             (_, [a, b]) => {
                 let a = self.predicate(&name(a)?)?;
-                self.mask2("s_and", value, EXEC, a);
+                self.asm.mask2("s_and", value, EXEC, a);
                 let b = self.predicate(&name(b)?)?;
-                self.mask2("s_and", second, EXEC, b);
-                self.mask2(&format!("s_{op}"), value, value, second);
+                self.asm.mask2("s_and", second, EXEC, b);
+                self.asm.mask2(&format!("s_{op}"), value, value, second);
             }
             _ => return Err(format!("a routine has {op}.pred of {from:?}")),
         }
@@ -183,7 +172,8 @@ impl Compiler<'_> {
             Some(Arg::Name(name)) => self.place_of(name)?.whole(),
             Some(other) => return Err(format!("a routine adds {other:?}")),
         };
-        self.asm.emit(Encoding::Vop3, "v_mad_u64_u32", &[product, self.registers.masks[0], a, b, c]);
+        let carry = self.registers.masks[0];
+        self.asm.emit(Encoding::Vop3, "v_mad_u64_u32", &[vgprs(product, 2), carry, a, b, c]);
         self.put_pair(to, product)
     }
 
@@ -200,24 +190,20 @@ impl Compiler<'_> {
         };
         let (a, c) = (self.place_of(a)?, self.place_of(c)?);
         let product = self.take_scratch(2)?;
-        let high = self.take_scratch(1)?;
+        let high = vgpr(self.take_scratch(1)?);
         let factor = self.constant(*factor as u32);
-        self.asm.emit(
-            Encoding::Vop3,
-            "v_mad_u64_u32",
-            &[product, self.registers.masks[0], a.half(false), factor, c.whole()],
-        );
+        let operands = [vgprs(product, 2), self.registers.masks[0], a.half(false), factor, c.whole()];
+        self.asm.emit(Encoding::Vop3, "v_mad_u64_u32", &operands);
         self.two("v_mul_lo_u32", high, a.half(true), factor);
-        let Value::Registers { first, .. } = product else { return Ok(()) };
-        self.two("v_add_u32", vgpr(first + 1), vgpr(first + 1), high);
+        self.two("v_add_u32", vgpr(product + 1), vgpr(product + 1), high);
         self.put_pair(to, product)
     }
 
-    pub(super) fn put_pair(&mut self, to: &Arg<'_>, from: Value) -> Result<(), String> {
+    /// Copies a pair of scratch registers, of which this is the first.
+    pub(super) fn put_pair(&mut self, to: &Arg<'_>, from: u8) -> Result<(), String> {
         let place = self.place(to)?;
-        let Value::Registers { first, .. } = from else { return Ok(()) };
-        self.asm.emit(Encoding::Vop1, "v_mov_b32", &[place.half(false), vgpr(first)]);
-        self.asm.emit(Encoding::Vop1, "v_mov_b32", &[place.half(true), vgpr(first + 1)]);
+        self.asm.emit(Encoding::Vop1, "v_mov_b32", &[place.half(false), vgpr(from)]);
+        self.asm.emit(Encoding::Vop1, "v_mov_b32", &[place.half(true), vgpr(from + 1)]);
         Ok(())
     }
 
@@ -237,13 +223,7 @@ impl Compiler<'_> {
         match arg {
             Arg::Name(name) => Ok(self.place_of(name)?.whole()),
             Arg::Int(n @ -16..=64) => Ok(Value::Integer(*n as i32)),
-            Arg::Int(n) => {
-                let pair = self.take_scratch(2)?;
-                let Value::Registers { first, .. } = pair else { return Ok(pair) };
-                self.set(vgpr(first), *n as u32);
-                self.set(vgpr(first + 1), (n >> 32) as u32);
-                Ok(pair)
-            }
+            Arg::Int(n) => self.in_scratch(*n as u64, 2),
             other => Err(format!("a routine reads {other:?}")),
         }
     }
@@ -256,26 +236,23 @@ impl Compiler<'_> {
         [a, b]: [&Arg<'_>; 2],
         or: Option<&Arg<'_>>,
     ) -> Result<(), String> {
-        let (mask, other, _) = (self.registers.masks[0], self.registers.masks[1], ());
+        let [mask, other, _] = self.registers.masks;
         let name = format!("v_cmp_{}_u{}", parts[1], if wide { 64 } else { 32 });
         let (a, b) = match wide {
             true => (self.pair(a)?, self.pair(b)?),
             false => (self.half(a, false)?, self.half(b, false)?),
         };
         self.asm.emit(Encoding::Vop3, &name, &[mask, a, b]);
-        match or {
-            None => {}
-            Some(Arg::Name(name)) => {
-                let more = self.predicate(name)?;
-                self.mask2("s_and", other, EXEC, more);
-                self.mask2("s_or", mask, mask, other);
-            }
-            Some(Arg::Not(name)) => {
-                let more = self.predicate(name)?;
-                self.mask2("s_andn2", other, EXEC, more);
-                self.mask2("s_or", mask, mask, other);
-            }
+        let more = match or {
+            None => None,
+            Some(Arg::Name(name)) => Some((*name, "s_and")),
+            Some(Arg::Not(name)) => Some((*name, "s_andn2")),
             Some(other) => return Err(format!("a routine reads the predicate {other:?}")),
+        };
+        if let Some((name, stem)) = more {
+            let more = self.predicate(name)?;
+            self.asm.mask2(stem, other, EXEC, more);
+            self.asm.mask2("s_or", mask, mask, other);
         }
         self.define(to, mask)
     }

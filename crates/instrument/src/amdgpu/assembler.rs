@@ -124,9 +124,14 @@ impl Assembler {
         self.fixups.push(Fixup::Address { base, low, high: self.words.len() - 1, to });
     }
 
-    /// The name of an operation on masks of lanes, by its stem.
-    pub(super) fn mask(&self, stem: &str) -> String {
-        format!("{stem}_b{}", self.lanes)
+    /// Appends an operation on masks of lanes with one operand, by its stem.
+    pub(super) fn mask1(&mut self, stem: &str, to: Value, a: Value) {
+        self.emit(Encoding::Sop1, &format!("{stem}_b{}", self.lanes), &[to, a]);
+    }
+
+    /// The same with two operands.
+    pub(super) fn mask2(&mut self, stem: &str, to: Value, a: Value, b: Value) {
+        self.emit(Encoding::Sop2, &format!("{stem}_b{}", self.lanes), &[to, a, b]);
     }
 
     /// Appends an instruction.

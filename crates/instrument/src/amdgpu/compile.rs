@@ -23,6 +23,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::allocation::{Allocation, Names, live, mentions};
 use super::assembler::{Assembler, EXEC, Label, sgpr, vgpr};
+use super::misfit::Misfit;
 use super::registers::{Registers, Used};
 use super::routine::{Arg, Instruction, Line};
 use crate::ptx::GRID_WARP;
@@ -37,11 +38,11 @@ pub(super) fn compile(
     names: &Names<'_>,
     lines: &[Line<'_>],
     scc_is_live: bool,
-) -> Result<Used, String> {
+) -> Result<Used, Misfit> {
     let fused = fuse(lines);
     let mut compiler = Compiler {
-        allocation: Allocation::of(lines, names, registers, asm.lanes)?,
-        live: live(lines, names),
+        allocation: Allocation::of(lines, registers, asm.lanes)?,
+        live: live(lines),
         asm,
         registers,
         names,
@@ -97,16 +98,12 @@ impl<'c> Compiler<'c> {
             Line::Label(_) => false,
         });
         let keeps_scc = reads_scc || scc_is_live && !simple;
-        let (scc, zero, one) = (sgpr(self.registers.scc), Value::Integer(0), Value::Integer(1));
-        self.registers.enter(self.asm);
-        if keeps_scc {
-            self.asm.emit(Encoding::Sop2, "s_cselect_b32", &[scc, one, zero]);
-        }
+        self.registers.enter(self.asm, keeps_scc);
         if self.reads_registers(lines) {
             self.wait_for_all();
         }
-        self.mask1("s_mov", self.registers.exec, EXEC);
-        self.mask1("s_mov", EXEC, self.registers.present);
+        self.asm.mask1("s_mov", self.registers.exec, EXEC);
+        self.asm.mask1("s_mov", EXEC, self.registers.present);
         let mut labels: FxHashMap<&str, (usize, Label)> = FxHashMap::default();
         for (at, line) in lines.iter().enumerate() {
             if let Line::Label(name) = line {
@@ -146,11 +143,8 @@ impl<'c> Compiler<'c> {
             }
             at += 1;
         }
-        self.mask1("s_mov", EXEC, self.registers.exec);
-        if keeps_scc {
-            self.asm.emit(Encoding::Sopc, "s_cmp_lg_u32", &[scc, zero]);
-        }
-        self.registers.leave(self.asm);
+        self.asm.mask1("s_mov", EXEC, self.registers.exec);
+        self.registers.leave(self.asm, keeps_scc);
         Ok(())
     }
 
@@ -165,11 +159,11 @@ impl<'c> Compiler<'c> {
     /// Lanes that go to the label of that number go on.
     fn rejoin(&mut self, number: usize) {
         let [here, back, _] = self.registers.masks;
-        self.mask1("s_mov", here, EXEC);
-        self.mask1("s_mov", EXEC, self.registers.present);
+        self.asm.mask1("s_mov", here, EXEC);
+        self.asm.mask1("s_mov", EXEC, self.registers.present);
         let number = self.constant(number as u32);
         self.asm.emit(Encoding::Vop3, "v_cmp_eq_u32", &[back, vgpr(self.registers.label), number]);
-        self.mask2("s_or", EXEC, here, back);
+        self.asm.mask2("s_or", EXEC, here, back);
     }
 
     /// Sends lanes to the label of that number. If none goes on, the wave skips to `next`.
@@ -177,18 +171,18 @@ impl<'c> Compiler<'c> {
         let to = vgpr(self.registers.label);
         let Some((name, negate)) = guard else {
             self.set(to, number as u32);
-            self.mask1("s_mov", EXEC, Value::Integer(0));
+            self.asm.mask1("s_mov", EXEC, Value::Integer(0));
             self.asm.jump("s_branch", next);
             return Ok(());
         };
         let [leave, stay, _] = self.registers.masks;
         let condition = self.predicate(name)?;
         let (yes, no) = if negate { ("s_andn2", "s_and") } else { ("s_and", "s_andn2") };
-        self.mask2(yes, leave, EXEC, condition);
-        self.mask2(no, stay, EXEC, condition);
-        self.mask1("s_mov", EXEC, leave);
+        self.asm.mask2(yes, leave, EXEC, condition);
+        self.asm.mask2(no, stay, EXEC, condition);
+        self.asm.mask1("s_mov", EXEC, leave);
         self.set(to, number as u32);
-        self.mask1("s_mov", EXEC, stay);
+        self.asm.mask1("s_mov", EXEC, stay);
         self.asm.jump("s_cbranch_execz", next);
         Ok(())
     }
@@ -199,7 +193,7 @@ impl<'c> Compiler<'c> {
         let [carry, bit, _] = self.registers.masks;
         let mut mask = self.predicate(name)?;
         if negate {
-            self.mask2("s_andn2", bit, EXEC, mask);
+            self.asm.mask2("s_andn2", bit, EXEC, mask);
             mask = bit;
         }
         self.asm.emit(Encoding::Vop3, "v_addc_co_u32", &[word, carry, word, word, mask]);
@@ -211,10 +205,10 @@ impl<'c> Compiler<'c> {
         let Some((name, negate)) = inst.guard else { return self.instruction(inst) };
         let here = self.registers.masks[2];
         let condition = self.predicate(name)?;
-        self.mask1("s_mov", here, EXEC);
-        self.mask2(if negate { "s_andn2" } else { "s_and" }, EXEC, EXEC, condition);
+        self.asm.mask1("s_mov", here, EXEC);
+        self.asm.mask2(if negate { "s_andn2" } else { "s_and" }, EXEC, EXEC, condition);
         let result = self.instruction(inst);
-        self.mask1("s_mov", EXEC, here);
+        self.asm.mask1("s_mov", EXEC, here);
         result
     }
 
@@ -249,7 +243,7 @@ impl<'c> Compiler<'c> {
             ("mad", [to, a, b, c]) if parts[1] == "wide" => self.multiply(to, a, b, Some(c)),
             ("mad", [to, a, b, c]) if wide => self.multiply_wide(to, a, b, c),
             ("mad", [to, a, b, c]) => {
-                let product = self.take_scratch(1)?;
+                let product = vgpr(self.take_scratch(1)?);
                 let (a, b) = (self.half(a, false)?, self.half(b, false)?);
                 self.two("v_mul_lo_u32", product, a, b);
                 let (to, c) = (self.place(to)?.whole(), self.half(c, false)?);

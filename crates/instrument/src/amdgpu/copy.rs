@@ -14,13 +14,14 @@ use prlx_plan::{Action, At, FunctionPlan, Plan};
 use rustc_hash::FxHashMap;
 
 use super::allocation::{Names, Special};
-use super::assembler::{Assembler, Destination, EXEC, Label, sgpr, sgprs, vgpr};
+use super::assembler::{Assembler, Destination, EXEC, Label, sgprs, vgpr};
 use super::compile::compile;
 use super::function::{CopiedFunction, by_place, names, scc_is_live, waits_at, with_counters};
 use super::kernels;
-use super::registers::{self, Registers, SCALAR, Used};
+use super::misfit::{self, Misfit};
+use super::registers::{Registers, Used};
 use super::routine;
-use crate::ptx::{GRID_WARP, Routines};
+use crate::ptx::Routines;
 
 /// A group of functions under construction.
 pub(super) struct Group<'a> {
@@ -33,7 +34,7 @@ pub(super) struct Group<'a> {
     /// The code so far.
     pub(super) asm: Assembler,
     /// The text of insertions.
-    pub(super) routines: Routines<'a>,
+    pub(super) routines: &'a Routines<'a>,
     /// Registers of inserted code.
     pub(super) registers: Registers,
     /// The first instruction of each copy.
@@ -50,22 +51,23 @@ pub(super) struct Group<'a> {
 
 impl Group<'_> {
     /// Copies a function. A kernel's descriptor comes back.
-    pub(super) fn function(&mut self, f: usize) -> Result<Option<Descriptor>, String> {
+    pub(super) fn function(&mut self, f: usize) -> Result<Option<Descriptor>, Misfit> {
         let (object, module) = (self.object, self.module);
         let function = &module.functions[f];
         let empty = FunctionPlan::default();
         let of_plan = self.plan.functions.get(f).unwrap_or(&empty);
         let kernel = kernel(self.object, self.module, f);
         let lanes = u32::from(self.asm.lanes);
+        let map = RegisterMap::of(function, lanes);
         let mut copy = CopiedFunction {
             function,
-            names: names(function, lanes),
+            names: names(&map, lanes),
             registers: with_counters(&self.registers, f),
             insertions: by_place(&of_plan.insertions),
             labels: function.insts.iter().map(|_| self.asm.label()).collect(),
             waits: FxHashMap::default(),
             scc_is_live: scc_is_live(function),
-            exec: RegisterMap::of(function, lanes).get(Register::Mask(Reg::ExecLo)),
+            exec: map.get(Register::Mask(Reg::ExecLo)),
             f,
         };
         if self.tracks {
@@ -85,9 +87,7 @@ impl Group<'_> {
             specials = kernels::specials(&now);
             kernels::begin(&mut self.asm, &copy.registers, &now, kernels::hidden_offset(object, kernel));
             copy.registers.keep(&mut self.asm);
-            let text = self.routines.warp_index(f);
-            let text = format!("{text}\nmov.uniform.u32 {}, %prlx_warp;", GRID_WARP);
-            self.routine(&copy, &text, false, &specials)?;
+            self.routine(&copy, &self.routines.warp_index(f), false, &specials)?;
             kernels::restore(&mut self.asm, &kernel.descriptor, &now);
             now.set_entry_offset(0);
             descriptor = Some(now);
@@ -116,7 +116,7 @@ impl Group<'_> {
 
     /// Copies the bytes that hardware skips if it has preloaded the arguments. Returns the first instruction
     /// behind them.
-    fn preload_prologue(&mut self, copy: &CopiedFunction<'_>) -> Result<usize, String> {
+    fn preload_prologue(&mut self, copy: &CopiedFunction<'_>) -> Result<usize, Misfit> {
         let begin = self.asm.len();
         let skipped = PRELOAD_PROLOGUE as usize / 4;
         let behind = self.asm.label();
@@ -138,7 +138,7 @@ impl Group<'_> {
                 break;
             }
         }
-        Err("the code that loads arguments is not understood".to_owned())
+        Err("the code that loads arguments is not understood".into())
     }
 
     /// Places where lanes wait for their wave, with a number for each.
@@ -162,7 +162,7 @@ impl Group<'_> {
         at: At,
         live: bool,
         specials: &FxHashMap<&'static str, Special>,
-    ) -> Result<(), String> {
+    ) -> Result<(), Misfit> {
         for insertion in copy.insertions.get(&at).map_or(&[][..], Vec::as_slice) {
             let text = self.routines.text(copy.f, insertion);
             self.routine(copy, &text, live, specials)?;
@@ -176,12 +176,12 @@ impl Group<'_> {
         text: &str,
         live: bool,
         specials: &FxHashMap<&'static str, Special>,
-    ) -> Result<(), String> {
+    ) -> Result<(), Misfit> {
         let lines = routine::lines(text).map_err(|e| e.message)?;
         if lines.is_empty() {
             return Ok(());
         }
-        let names = Names { prefix: "%prlx_", function: &copy.names, specials };
+        let names = Names { function: &copy.names, specials };
         let peak = compile(&mut self.asm, &copy.registers, &names, &lines, live)?;
         self.peak = self.peak.max(peak);
         Ok(())
@@ -189,27 +189,20 @@ impl Group<'_> {
 
     /// Code that uses the fixed registers and may change SCC.
     fn inserted(&mut self, live: bool, code: impl FnOnce(&mut Assembler)) {
-        let (scc, zero, one) = (sgpr(self.registers.scc), Value::Integer(0), Value::Integer(1));
-        self.registers.enter(&mut self.asm);
-        if live {
-            self.asm.emit(Encoding::Sop2, "s_cselect_b32", &[scc, one, zero]);
-        }
+        self.registers.enter(&mut self.asm, live);
         code(&mut self.asm);
-        if live {
-            self.asm.emit(Encoding::Sopc, "s_cmp_lg_u32", &[scc, zero]);
-        }
-        self.registers.leave(&mut self.asm);
+        self.registers.leave(&mut self.asm, live);
     }
 
     /// Computes an address into a register of the function or, if there is none, into one of its own.
-    fn address(&mut self, into: Option<u8>, to: Destination, live: bool) -> Result<u8, String> {
+    fn address(&mut self, into: Option<u8>, to: Destination, live: bool) -> Result<u8, Misfit> {
         let pair = into.unwrap_or(self.registers.jump);
         if self.registers.borrowed.is_none() {
             self.inserted(live, |asm| asm.address(pair, to));
         } else if into.is_some() && !live {
             self.asm.address(pair, to);
         } else {
-            return Err(registers::too_few(SCALAR));
+            return Err(Misfit::Registers(misfit::Bank::Scalar));
         }
         Ok(pair)
     }
@@ -218,13 +211,12 @@ impl Group<'_> {
     fn depart(&mut self, copy: &CopiedFunction<'_>, number: u32, live: bool) {
         let Registers { present, away, masks: [leave, here, _], .. } = copy.registers;
         self.inserted(live, |asm| {
-            let (two, one) = (asm.mask("s_andn2"), asm.mask("s_mov"));
-            asm.emit(Encoding::Sop2, &two, &[leave, present, EXEC]);
-            asm.emit(Encoding::Sop1, &one, &[here, EXEC]);
-            asm.emit(Encoding::Sop1, &one, &[EXEC, leave]);
+            asm.mask2("s_andn2", leave, present, EXEC);
+            asm.mask1("s_mov", here, EXEC);
+            asm.mask1("s_mov", EXEC, leave);
             asm.emit(Encoding::Vop1, "v_mov_b32", &[vgpr(away), Value::Literal(number)]);
-            asm.emit(Encoding::Sop1, &one, &[EXEC, here]);
-            asm.emit(Encoding::Sop2, &two, &[present, present, leave]);
+            asm.mask1("s_mov", EXEC, here);
+            asm.mask2("s_andn2", present, present, leave);
         });
     }
 
@@ -232,13 +224,12 @@ impl Group<'_> {
     fn rejoin(&mut self, copy: &CopiedFunction<'_>, number: u32, live: bool) {
         let Registers { launched, present, away, scratch, masks: [back, here, _], .. } = copy.registers;
         self.inserted(live, |asm| {
-            let (or, one) = (asm.mask("s_or"), asm.mask("s_mov"));
-            asm.emit(Encoding::Sop1, &one, &[here, EXEC]);
-            asm.emit(Encoding::Sop1, &one, &[EXEC, launched]);
+            asm.mask1("s_mov", here, EXEC);
+            asm.mask1("s_mov", EXEC, launched);
             asm.emit(Encoding::Vop1, "v_mov_b32", &[vgpr(scratch), Value::Literal(number)]);
             asm.emit(Encoding::Vop3, "v_cmp_eq_u32", &[back, vgpr(away), vgpr(scratch)]);
-            asm.emit(Encoding::Sop2, &or, &[present, present, back]);
-            asm.emit(Encoding::Sop1, &one, &[EXEC, here]);
+            asm.mask2("s_or", present, present, back);
+            asm.mask1("s_mov", EXEC, here);
         });
     }
 
@@ -250,7 +241,7 @@ impl Group<'_> {
         native: &Native,
         broken: bool,
         live: bool,
-    ) -> Result<(), String> {
+    ) -> Result<(), Misfit> {
         let machine = &native.inst;
         let place = native.address + 4 * machine.words().len() as u64;
         let name = machine.name();
@@ -278,7 +269,7 @@ impl Group<'_> {
             },
             ("s_call_b64", Some(_)) => match callee {
                 Some(entry) => self.asm.branch(machine, entry),
-                None => return Err(format!("{} calls code that is not copied", at())),
+                None => return Err(format!("{} calls code that is not copied", at()).into()),
             },
             (_, Some(_)) => {
                 let to = copy.label_of(inst).ok_or_else(|| format!("{} leaves the function", at()))?;
@@ -290,7 +281,7 @@ impl Group<'_> {
             (_, None) if name.ends_with("_pc_rel") => {
                 // A hint, which would name other code.
                 if machine.class() != Some(MachineClass::ScalarMemory) || !name.contains("prefetch") {
-                    return Err(format!("{} depends on its place", at()));
+                    return Err(format!("{} depends on its place", at()).into());
                 }
             }
             _ => self.asm.raw(machine.words()),
@@ -299,7 +290,7 @@ impl Group<'_> {
     }
 
     /// A branch to any distance.
-    fn far_branch(&mut self, name: &str, to: Label, live: bool) -> Result<(), String> {
+    fn far_branch(&mut self, name: &str, to: Label, live: bool) -> Result<(), Misfit> {
         let behind = self.asm.label();
         if name != "s_branch" {
             let conditions = ["scc0", "scc1", "vccz", "vccnz", "execz", "execnz"];
@@ -314,13 +305,13 @@ impl Group<'_> {
     }
 
     /// A jump or call through registers, to an address that code computes just before.
-    fn jump_to(&mut self, machine: &Inst, to: Destination, live: bool) -> Result<(), String> {
+    fn jump_to(&mut self, machine: &Inst, to: Destination, live: bool) -> Result<(), Misfit> {
         let pair = self.address(None, to, live)?;
         let source = sgprs(pair, 2);
         let mut operands: Vec<Value> = machine.operands().iter().map(|o| o.value).collect();
         match operands.last_mut() {
             Some(last) => *last = source,
-            None => return Err("a jump has no operand".to_owned()),
+            None => return Err("a jump has no operand".into()),
         }
         self.asm.emit(Encoding::Sop1, machine.name(), &operands);
         Ok(())

@@ -11,8 +11,7 @@ use super::assembler::Label;
 use super::registers::Registers;
 
 /// The registers of a function by name, and whether it is a predicate.
-pub(super) fn names(function: &Function, lanes: u32) -> FxHashMap<(String, bool), Register> {
-    let map = RegisterMap::of(function, lanes);
+pub(super) fn names(map: &RegisterMap, lanes: u32) -> FxHashMap<(String, bool), Register> {
     map.iter().map(|(register, _)| ((register.name(lanes), register.ty() == Type::Pred), register)).collect()
 }
 

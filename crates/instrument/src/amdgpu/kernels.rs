@@ -1,7 +1,6 @@
 //! Descriptors of instrumented kernels, and what their code finds when it begins.
 
-use prlx_isa::amdgpu::Family;
-use prlx_isa::amdgpu::inst::{Encoding, Value};
+use prlx_isa::amdgpu::inst::{Bank, Encoding, Value};
 use prlx_isa::amdgpu::object::{CodeObject, Descriptor, Field, Initial, InitialSgprs, Kernel, WorkgroupIds};
 use prlx_trace::device::{HiddenParameter, LaunchSize};
 use rustc_hash::FxHashMap;
@@ -50,22 +49,13 @@ pub(super) fn at_begin(descriptor: &Descriptor) -> Used {
 /// If the fields have no room for them.
 pub(super) fn set_registers(descriptor: &mut Descriptor, peak: Used) -> Result<(), String> {
     let before = descriptor.vgprs();
-    let accumulators = before.accumulator;
-    let vector = peak.vector.max(before.vector);
-    let family = descriptor.target().family();
-    let granule = if family == Family::Gfx9 || descriptor.wave_size() == 32 { 8 } else { 4 };
-    let mut total = vector;
-    if family == Family::Gfx9 {
-        let own = vector.next_multiple_of(4);
-        descriptor.set(Field::AccumOffset, own / 4 - 1).map_err(|e| e.what)?;
-        total = own + accumulators;
-        // VCC, FLAT_SCRATCH and XNACK_MASK lie behind the others.
-        let scalar = (peak.scalar + 6).max(descriptor.sgprs());
-        let blocks = scalar.div_ceil(16) - 1;
-        descriptor.set(Field::Sgprs, 2 * blocks).map_err(|e| e.what)?;
-    }
-    descriptor.set(Field::Vgprs, total.max(1).div_ceil(granule) - 1).map_err(|e| e.what)
+    let scalar = (peak.scalar + SPECIAL_SGPRS).max(descriptor.sgprs());
+    let set = descriptor.set_vgprs(peak.vector.max(before.vector), before.accumulator);
+    set.and_then(|()| descriptor.set_sgprs(scalar)).map_err(|e| e.what)
 }
+
+/// VCC, FLAT_SCRATCH and XNACK_MASK of gfx9 lie behind the other scalar registers.
+const SPECIAL_SGPRS: u32 = 6;
 
 /// Where special registers are when the copy begins.
 pub(super) fn specials(descriptor: &Descriptor) -> FxHashMap<&'static str, Special> {
@@ -88,7 +78,7 @@ pub(super) fn specials(descriptor: &Descriptor) -> FxHashMap<&'static str, Speci
     }
     match descriptor.workgroup_ids() {
         WorkgroupIds::TrapTemporaries => {
-            let ttmp = |n| Value::Registers { bank: prlx_isa::amdgpu::inst::Bank::Trap, first: n, count: 1 };
+            let ttmp = |n| Value::Registers { bank: Bank::Trap, first: n, count: 1 };
             out.insert("%ctaid.x", Special::Bits(ttmp(9), 0, 32));
             out.insert("%ctaid.y", Special::Bits(ttmp(7), 0, 16));
             out.insert("%ctaid.z", Special::Bits(ttmp(7), 16, 16));
@@ -116,9 +106,8 @@ pub(super) fn begin(asm: &mut Assembler, registers: &Registers, descriptor: &Des
     let (low, high) = (Value::Literal(hidden as u32), Value::Integer(0));
     asm.emit(Encoding::Sop2, "s_add_u32", &[sgpr(to), sgpr(from), low]);
     asm.emit(Encoding::Sop2, "s_addc_u32", &[sgpr(to + 1), sgpr(from + 1), high]);
-    let mov = format!("s_mov_b{}", asm.lanes);
-    asm.emit(Encoding::Sop1, &mov, &[registers.launched, EXEC]);
-    asm.emit(Encoding::Sop1, &mov, &[registers.present, EXEC]);
+    asm.mask1("s_mov", registers.launched, EXEC);
+    asm.mask1("s_mov", registers.present, EXEC);
     asm.emit(Encoding::Vop1, "v_mov_b32", &[vgpr(registers.away), Value::Integer(0)]);
 }
 

@@ -1,11 +1,9 @@
 //! The code that a plan adds to an object: groups of functions that call each other, each copied in the first
 //! way that fits.
 
-use std::fmt;
-
 use prlx_isa::amdgpu::inst::{Encoding, Reg, Value};
 use prlx_isa::amdgpu::object::{AddedCode, AddedFunction, CodeObject};
-use prlx_isa::amdgpu::{Native, Target};
+use prlx_isa::amdgpu::{Native, RegisterMap, Target};
 use prlx_isa::view::{FunctionKind, Module};
 use prlx_plan::Plan;
 use prlx_trace::device::INSTRUMENTED;
@@ -17,7 +15,8 @@ use super::assembler::{Assembler, Label};
 use super::copy::{Group, kernel, tracks};
 use super::function::{counter, names};
 use super::kernels;
-use super::registers::{self, Registers, SCALAR, Used, VECTOR};
+use super::misfit::{Bank, Misfit};
+use super::registers::{self, Registers, Used};
 use super::routine;
 use crate::error::{Error, ErrorKind};
 use crate::ptx::{Routines, fits};
@@ -36,8 +35,16 @@ pub(crate) fn lower(object: &CodeObject<'_>, module: &Module, plan: &Plan) -> Re
         return Err(Error::new(ErrorKind::Unsupported, span(0, 0), what));
     }
     fits(module, plan)?;
-    let mut added =
-        Added { object, module, plan, code: AddedCode::default(), refused: Vec::new(), tracks: tracks(plan) };
+    let routines = &Routines::new(module, plan);
+    let mut added = Added {
+        object,
+        module,
+        plan,
+        routines,
+        code: AddedCode::default(),
+        refused: Vec::new(),
+        tracks: tracks(plan),
+    };
     for group in groups(module) {
         added.group(&group);
     }
@@ -67,6 +74,7 @@ struct Added<'a> {
     object: &'a CodeObject<'a>,
     module: &'a Module,
     plan: &'a Plan,
+    routines: &'a Routines<'a>,
     code: AddedCode,
     /// Kernels that are not instrumented, with the reason.
     refused: Vec<(String, String)>,
@@ -91,7 +99,9 @@ impl Added<'_> {
         loop {
             match self.with(members, how) {
                 Err(Misfit::Unreached) if !how.far => how.far = true,
-                Err(Misfit::Registers(SCALAR)) if !how.borrows && members.len() == 1 => how.borrows = true,
+                Err(Misfit::Registers(Bank::Scalar)) if !how.borrows && members.len() == 1 => {
+                    how.borrows = true
+                }
                 Err(misfit) => return Err(misfit.to_string()),
                 Ok(()) => return Ok(()),
             }
@@ -103,7 +113,7 @@ impl Added<'_> {
         let copied: Vec<usize> = group.iter().copied().filter(recorded).collect();
         let lanes = if self.module.warp_lanes == 32 { 32 } else { 64 };
         let mut asm = Assembler::new(self.object.target.target, lanes);
-        let routines = Routines::new(self.module, self.plan);
+        let routines = self.routines;
         let mut used = used(self.module, group)?;
         let mut at_begin = 0;
         for kernel in copied.iter().filter_map(|f| kernel(self.object, self.module, *f)) {
@@ -117,12 +127,12 @@ impl Added<'_> {
         };
         let state = routines.state().chain(copied.iter().flat_map(counters));
         let borrow = match (how.borrows, copied.as_slice()) {
-            (true, [f]) => Some(self.borrowed(&routines, *f, asm.target, at_begin)?),
+            (true, [f]) => Some(self.borrowed(*f, asm.target, at_begin)?),
             _ => None,
         };
         let registers = Registers::above(used, asm.target, lanes, state, borrow)?;
         if copied.len() > 1 && is_recursive(self.module, group) {
-            return Err(Misfit::Other("its functions call each other in a circle".to_owned()));
+            return Err("its functions call each other in a circle".into());
         }
         let entries: FxHashMap<usize, Label> = copied.iter().map(|f| (*f, asm.label())).collect();
         let mut group = Group {
@@ -181,26 +191,20 @@ impl Added<'_> {
 impl<'a> Added<'a> {
     /// The first of the scalar registers to borrow for a function: the highest ones that hold nothing when it
     /// begins, and that no routine reads.
-    fn borrowed(
-        &self,
-        routines: &Routines<'_>,
-        f: usize,
-        target: Target,
-        at_begin: u32,
-    ) -> Result<u32, Misfit> {
+    fn borrowed(&self, f: usize, target: Target, at_begin: u32) -> Result<u32, Misfit> {
         let lanes = self.module.warp_lanes;
-        let names = names(&self.module.functions[f], lanes);
+        let names = names(&RegisterMap::of(&self.module.functions[f], lanes), lanes);
         let mut read = FxHashSet::default();
         for insertion in self.plan.functions.get(f).map_or(&[][..], |plan| &plan.insertions) {
-            let text = routines.text(f, insertion);
-            let lines = routine::lines(&text).map_err(|e| Misfit::Other(e.message))?;
+            let text = self.routines.text(f, insertion);
+            let lines = routine::lines(&text).map_err(|e| e.message)?;
             read.extend(scalars_read(&lines, &names).into_iter().map(u32::from));
         }
         let count = registers::scalars(lanes as u8);
         let first = registers::scalar_end(target) - count;
         let free = |from: &u32| !(*from..from + count).any(|register| read.contains(&register));
         let from = at_begin.next_multiple_of(2)..=first;
-        from.rev().filter(|first| first % 2 == 0).find(free).ok_or(Misfit::Registers(SCALAR))
+        from.rev().filter(|first| first % 2 == 0).find(free).ok_or(Misfit::Registers(Bank::Scalar))
     }
 }
 
@@ -211,38 +215,6 @@ struct How {
     far: bool,
     /// Inserted code borrows scalar registers.
     borrows: bool,
-}
-
-/// Why a group is not copied.
-enum Misfit {
-    /// A branch does not reach its target.
-    Unreached,
-    /// Too few registers of a bank are free.
-    Registers(&'static str),
-    Other(String),
-}
-
-impl From<String> for Misfit {
-    fn from(what: String) -> Misfit {
-        let bank = [SCALAR, VECTOR].into_iter().find(|bank| what == registers::too_few(bank));
-        bank.map_or(Misfit::Other(what), Misfit::Registers)
-    }
-}
-
-impl From<&str> for Misfit {
-    fn from(what: &str) -> Misfit {
-        Misfit::Other(what.to_owned())
-    }
-}
-
-impl fmt::Display for Misfit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Misfit::Unreached => f.write_str("a branch inside of inserted code is too long"),
-            Misfit::Registers(bank) => f.write_str(&registers::too_few(bank)),
-            Misfit::Other(what) => f.write_str(what),
-        }
-    }
 }
 
 /// Registers that functions name.

@@ -3,7 +3,7 @@
 use prlx_isa::amdgpu::Family;
 use prlx_isa::amdgpu::inst::{Encoding, Field, Value};
 
-use super::assembler::vgpr;
+use super::assembler::{vgpr, vgprs};
 use super::compile::Compiler;
 use super::routine::Arg;
 
@@ -23,12 +23,7 @@ impl Compiler<'_> {
 
     /// No scalar base, and an offset.
     pub(super) fn place_fields(&self, offset: i64) -> Result<Vec<(Field, u32)>, String> {
-        let none = match self.asm.target.family() {
-            Family::Gfx9 => 127,
-            Family::Gfx10 => 125,
-            Family::Gfx11 | Family::Gfx12 => 124,
-        };
-        Ok(vec![(Field::Saddr, none), (Field::Offset, small_offset(offset)?)])
+        Ok(vec![(Field::Saddr, self.asm.target.no_scalar_address()), (Field::Offset, small_offset(offset)?)])
     }
 
     pub(super) fn load(
@@ -69,14 +64,21 @@ impl Compiler<'_> {
 
     /// A load from the hidden parameter.
     pub(super) fn load_parameter(&mut self, to: Value, offset: i64, opcode: &str) -> Result<(), String> {
-        let zero = self.take_scratch(1)?;
-        self.set(zero, 0);
+        let zero = self.in_scratch(0, 1)?;
         let fields =
             [(Field::Saddr, self.registers.parameters.into()), (Field::Offset, small_offset(offset)?)];
         // With a scalar base, the vector address is an offset of 32 bits.
         self.asm.emit_with(Encoding::Global, opcode, &[to, zero], &fields);
         self.wait();
         Ok(())
+    }
+
+    /// What is stored: memory instructions take no constants.
+    fn in_registers(&mut self, data: Value, count: u8) -> Result<Value, String> {
+        match data {
+            Value::Integer(n) => self.in_scratch(i64::from(n).cast_unsigned(), count),
+            data => Ok(data),
+        }
     }
 
     pub(super) fn store(
@@ -96,19 +98,7 @@ impl Compiler<'_> {
             Some(&"u8") => ("global_store_byte", self.half(from, false)?),
             _ => ("global_store_dword", self.half(from, false)?),
         };
-        let data = match data {
-            Value::Integer(n) => {
-                let pair = opcode.ends_with("x2");
-                let to = self.take_scratch(1 + u8::from(pair))?;
-                let Value::Registers { first, .. } = to else { return Ok(()) };
-                self.set(vgpr(first), n.cast_unsigned());
-                if pair {
-                    self.set(vgpr(first + 1), if n < 0 { u32::MAX } else { 0 });
-                }
-                to
-            }
-            data => data,
-        };
+        let data = self.in_registers(data, 1 + u8::from(opcode.ends_with("x2")))?;
         self.asm.emit_with(Encoding::Global, opcode, &[address, data], &fields);
         Ok(())
     }
@@ -135,28 +125,17 @@ impl Compiler<'_> {
         let (opcode, data) = match (parts[2], parts[3], values) {
             ("add", "u64", [value]) => {
                 let value = self.pair(value)?;
-                let value = match value {
-                    Value::Integer(n) => {
-                        let pair = self.take_scratch(2)?;
-                        let Value::Registers { first, .. } = pair else { return Ok(()) };
-                        self.set(vgpr(first), n.cast_unsigned());
-                        self.set(vgpr(first + 1), if n < 0 { u32::MAX } else { 0 });
-                        pair
-                    }
-                    value => value,
-                };
-                ("global_atomic_add_x2", value)
+                ("global_atomic_add_x2", self.in_registers(value, 2)?)
             }
             ("xor", "b32", [value]) => ("global_atomic_xor", self.half(value, false)?),
             ("cas", "b64", [Arg::Int(0), Arg::Name(value)]) => {
                 let value = self.place_of(value)?;
-                let data = self.take_scratch(4)?;
-                let Value::Registers { first, .. } = data else { return Ok(()) };
+                let first = self.take_scratch(4)?;
                 self.asm.emit(Encoding::Vop1, "v_mov_b32", &[vgpr(first), value.half(false)]);
                 self.asm.emit(Encoding::Vop1, "v_mov_b32", &[vgpr(first + 1), value.half(true)]);
                 self.set(vgpr(first + 2), 0);
                 self.set(vgpr(first + 3), 0);
-                ("global_atomic_cmpswap_x2", data)
+                ("global_atomic_cmpswap_x2", vgprs(first, 4))
             }
             _ => return Err(format!("a routine has {} of {values:?}", parts.join("."))),
         };

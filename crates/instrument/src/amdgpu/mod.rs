@@ -28,6 +28,7 @@ mod function;
 mod kernels;
 mod lower;
 mod memory;
+mod misfit;
 mod operands;
 mod registers;
 mod routine;

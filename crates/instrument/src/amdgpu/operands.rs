@@ -20,19 +20,29 @@ impl Compiler<'_> {
     }
 
     pub(super) fn place_of(&self, name: &str) -> Result<Place, String> {
-        let found = own(name, self.names)
+        let found = own(name)
             .and_then(|own| self.registers.state.get(own).or_else(|| self.allocation.places.get(own)));
         found.copied().ok_or_else(|| format!("a routine writes to `{name}`"))
     }
 
-    /// Scratch registers of this instruction.
-    pub(super) fn take_scratch(&mut self, count: u8) -> Result<Value, String> {
+    /// The first of so many scratch registers of this instruction.
+    pub(super) fn take_scratch(&mut self, count: u8) -> Result<u8, String> {
         let first = if count > 1 { self.scratch.next_multiple_of(2) } else { self.scratch };
         self.scratch = first + count;
         if self.scratch > 4 {
             return Err("a routine's instruction needs too many scratch registers".to_owned());
         }
-        Ok(vgprs(self.registers.scratch + first, count))
+        Ok(self.registers.scratch + first)
+    }
+
+    /// The low 32 bits of a constant in a scratch register, or all of them in two.
+    pub(super) fn in_scratch(&mut self, bits: u64, count: u8) -> Result<Value, String> {
+        let first = self.take_scratch(count)?;
+        self.set(vgpr(first), bits as u32);
+        if count == 2 {
+            self.set(vgpr(first + 1), (bits >> 32) as u32);
+        }
+        Ok(vgprs(first, count))
     }
 
     pub(super) fn set(&mut self, to: Value, bits: u32) {
@@ -73,7 +83,7 @@ impl Compiler<'_> {
         let register = self.names.function.get(&(name.to_owned(), false));
         let from = match (lane, register) {
             (true, _) => {
-                let (to, all, zero) = (self.take_scratch(1)?, Value::Integer(-1), Value::Integer(0));
+                let (to, all, zero) = (vgpr(self.take_scratch(1)?), Value::Integer(-1), Value::Integer(0));
                 self.asm.emit(Encoding::Vop3, "v_mbcnt_lo_u32_b32", &[to, all, zero]);
                 if self.asm.lanes == 64 {
                     self.asm.emit(Encoding::Vop3, "v_mbcnt_hi_u32_b32", &[to, all, to]);
@@ -81,7 +91,7 @@ impl Compiler<'_> {
                 return Ok(to);
             }
             (_, None) if name == GRID_WARP => {
-                let to = self.take_scratch(1)?;
+                let to = vgpr(self.take_scratch(1)?);
                 self.asm.emit(Encoding::Vop1, "v_mov_b32", &[to, sgpr(self.registers.warp)]);
                 return Ok(to);
             }
@@ -97,7 +107,7 @@ impl Compiler<'_> {
         let value = match from {
             Reg::V(n) => return Ok(vgpr(n)),
             Reg::A(n) => {
-                let to = self.take_scratch(1)?;
+                let to = vgpr(self.take_scratch(1)?);
                 let from = Value::Registers { bank: Bank::Accumulation, first: n, count: 1 };
                 self.asm.emit(Encoding::Vop3p, "v_accvgpr_read_b32", &[to, from]);
                 return Ok(to);
@@ -119,13 +129,13 @@ impl Compiler<'_> {
             }
         };
         // An instruction may read one scalar register, and predicates are some.
-        let to = self.take_scratch(1)?;
+        let to = vgpr(self.take_scratch(1)?);
         self.asm.emit(Encoding::Vop1, "v_mov_b32", &[to, value]);
         Ok(to)
     }
 
     pub(super) fn special(&mut self, special: Special) -> Result<Value, String> {
-        let to = self.take_scratch(1)?;
+        let to = vgpr(self.take_scratch(1)?);
         match special {
             Special::Bits(from, 0, 32) => self.asm.emit(Encoding::Vop1, "v_mov_b32", &[to, from]),
             Special::Bits(from, low, count) => {
@@ -142,7 +152,7 @@ impl Compiler<'_> {
 
     /// The lanes for which a predicate holds, and perhaps lanes outside EXEC.
     pub(super) fn predicate(&mut self, name: &str) -> Result<Value, String> {
-        if let Some(mask) = own(name, self.names).and_then(|own| self.allocation.masks.get(own)) {
+        if let Some(mask) = own(name).and_then(|own| self.allocation.masks.get(own)) {
             return Ok(*mask);
         }
         let register = self.names.function.get(&(name.to_owned(), true));
@@ -176,14 +186,14 @@ impl Compiler<'_> {
     /// Writes a predicate for the lanes in EXEC. `value` has no other lanes' bits.
     pub(super) fn define(&mut self, to: &Arg<'_>, value: Value) -> Result<(), String> {
         let Arg::Name(name) = to else { return Err(format!("a routine writes to {to:?}")) };
-        let name = own(name, self.names).unwrap_or(name);
+        let name = own(name).unwrap_or(name);
         let mask = *self.allocation.masks.get(name).ok_or_else(|| format!("a routine writes to `{name}`"))?;
         // Other lanes have a value of their own, if one of them reads it at the label that it goes to.
         if self.pending.iter().any(|label| *label > self.at && self.live[*label].contains(name)) {
-            self.mask2("s_andn2", mask, mask, EXEC);
-            self.mask2("s_or", mask, mask, value);
+            self.asm.mask2("s_andn2", mask, mask, EXEC);
+            self.asm.mask2("s_or", mask, mask, value);
         } else {
-            self.mask1("s_mov", mask, value);
+            self.asm.mask1("s_mov", mask, value);
         }
         Ok(())
     }

@@ -14,7 +14,8 @@ use prlx_isa::amdgpu::inst::{Encoding, Value};
 use prlx_isa::amdgpu::{Family, Target};
 use rustc_hash::FxHashMap;
 
-use super::assembler::{Assembler, sgprs, vgprs};
+use super::assembler::{Assembler, sgpr, sgprs, vgprs};
+use super::misfit::{Bank, Misfit};
 
 /// Registers that functions use: one past the highest number of each bank.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -126,11 +127,11 @@ impl Registers {
         lanes: u8,
         state: impl Iterator<Item = (String, u64)>,
         borrow: Option<u32>,
-    ) -> Result<Registers, String> {
+    ) -> Result<Registers, Misfit> {
         let words = if lanes == 64 { 2 } else { 1 };
         let end = borrow.map_or(scalar_end(target), |first| first + scalars(lanes));
         let mut scalar =
-            Numbers { next: borrow.unwrap_or(used.scalar.next_multiple_of(2)), end, bank: SCALAR };
+            Numbers { next: borrow.unwrap_or(used.scalar.next_multiple_of(2)), end, bank: Bank::Scalar };
         let mut mask = || scalar.take(words).map(|first| sgprs(first, words as u8));
         let (launched, present, exec) = (mask()?, mask()?, mask()?);
         let masks = [mask()?, mask()?, mask()?];
@@ -138,7 +139,7 @@ impl Registers {
         let parameters = scalar.take(2)?;
         let jump = scalar.take(2)?;
         let (warp, scc) = (scalar.take(1)?, scalar.take(1)?);
-        let mut vector = Numbers { next: used.vector.next_multiple_of(2), end: 256, bank: VECTOR };
+        let mut vector = Numbers { next: used.vector.next_multiple_of(2), end: 256, bank: Bank::Vector };
         let scratch = vector.take(4)?;
         let (away, label) = (vector.take(1)?, vector.take(1)?);
         let mut places = FxHashMap::default();
@@ -188,8 +189,24 @@ impl Registers {
         })
     }
 
-    /// Before inserted code: takes the scalar registers.
-    pub(super) fn enter(&self, asm: &mut Assembler) {
+    /// Before inserted code: takes the scalar registers, and keeps SCC if the code `keeps_scc`.
+    pub(super) fn enter(&self, asm: &mut Assembler, keeps_scc: bool) {
+        self.borrow(asm);
+        if keeps_scc {
+            let (one, zero) = (Value::Integer(1), Value::Integer(0));
+            asm.emit(Encoding::Sop2, "s_cselect_b32", &[sgpr(self.scc), one, zero]);
+        }
+    }
+
+    /// Behind it: gives them back.
+    pub(super) fn leave(&self, asm: &mut Assembler, keeps_scc: bool) {
+        if keeps_scc {
+            asm.emit(Encoding::Sopc, "s_cmp_lg_u32", &[sgpr(self.scc), Value::Integer(0)]);
+        }
+        self.give_back(asm);
+    }
+
+    fn borrow(&self, asm: &mut Assembler) {
         let Some(Borrowed { kept, first, count, state, .. }) = &self.borrowed else { return };
         for i in 0..*count {
             write_lane(asm, *kept, state.len() + usize::from(i), first + i);
@@ -201,8 +218,7 @@ impl Registers {
         asm.emit(Encoding::Sopp, "s_nop", &[Value::Immediate(4)]);
     }
 
-    /// Behind it: gives them back.
-    pub(super) fn leave(&self, asm: &mut Assembler) {
+    fn give_back(&self, asm: &mut Assembler) {
         let Some(Borrowed { kept, first, count, state, changing }) = &self.borrowed else { return };
         for (lane, register) in state.iter().enumerate().skip(state.len() - changing) {
             write_lane(asm, *kept, lane, *register);
@@ -232,29 +248,20 @@ fn read_lane(asm: &mut Assembler, register: u8, kept: u8, lane: usize) {
     asm.emit(Encoding::Vop3, "v_readlane_b32", &[sgprs(register, 1), vgprs(kept, 1), lane]);
 }
 
-/// Names of the banks.
-pub(super) const SCALAR: &str = "scalar";
-pub(super) const VECTOR: &str = "vector";
-
 /// Numbers of a bank that are given out in order.
 struct Numbers {
     next: u32,
     end: u32,
-    bank: &'static str,
+    bank: Bank,
 }
 
 impl Numbers {
-    fn take(&mut self, count: u32) -> Result<u8, String> {
+    fn take(&mut self, count: u32) -> Result<u8, Misfit> {
         let first = self.next;
         self.next += count;
         if self.next > self.end {
-            return Err(too_few(self.bank));
+            return Err(Misfit::Registers(self.bank));
         }
         Ok(first.min(255) as u8)
     }
-}
-
-/// Why a function is refused that leaves too few registers.
-pub(super) fn too_few(bank: &str) -> String {
-    format!("too few {bank} registers are free")
 }

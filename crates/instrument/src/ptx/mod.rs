@@ -37,5 +37,5 @@ pub(crate) use addressing::GRID_WARP;
 pub use lower::ptx;
 pub(crate) use preconditions::fits;
 pub(crate) use probe::operations::PARAMETERS;
-pub(crate) use routines::Routines;
+pub(crate) use routines::{PREFIX, Routines};
 pub(crate) use snippet::temporary_type;

@@ -3,6 +3,7 @@
 use prlx_isa::view::Module;
 use prlx_plan::{FunctionPlan, Insertion, Plan};
 
+use crate::ptx::addressing::GRID_WARP;
 use crate::ptx::call_sites::Calls;
 use crate::ptx::lane_state::StateLayout;
 use crate::ptx::lowering::{Lowering, Output};
@@ -47,10 +48,11 @@ impl<'a> Routines<'a> {
         snippet.into_lines()
     }
 
-    /// The text that computes the number of the warp in the grid, into the register `warp`.
+    /// The text that computes the number of the warp in the grid, into [`GRID_WARP`].
     pub(crate) fn warp_index(&self, function: usize) -> String {
         let mut snippet = Snippet::new(PREFIX, 0);
         self.lowering(function).compute_warp_index(&mut snippet);
+        snippet.ptx(&format!("mov.uniform.u32 {GRID_WARP}, %~warp;"));
         snippet.into_lines()
     }
 

@@ -79,6 +79,15 @@ impl Target {
         !matches!(self, Target::Gfx90a | Target::Gfx1030)
     }
 
+    /// What the field of a scalar address holds in GLOBAL and SCRATCH instructions without one.
+    pub fn no_scalar_address(self) -> u32 {
+        match self.family() {
+            Family::Gfx9 => 127,
+            Family::Gfx10 => 125,
+            Family::Gfx11 | Family::Gfx12 => 124,
+        }
+    }
+
     /// Whether a wave may have that many lanes.
     pub fn has_wave(self, lanes: u32) -> bool {
         lanes == 64 || (lanes == 32 && self.family() != Family::Gfx9)

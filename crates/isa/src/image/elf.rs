@@ -23,9 +23,9 @@ pub(crate) const STRTAB: u32 = 3;
 const RELA: u32 = 4;
 const REL: u32 = 9;
 const DYNSYM: u32 = 11;
-const HEADER: usize = 64;
-const PROGRAM_HEADER: usize = 56;
-const SYMBOL: usize = 24;
+pub(crate) const HEADER: usize = 64;
+pub(crate) const PROGRAM_HEADER: usize = 56;
+pub(crate) const SYMBOL: usize = 24;
 
 /// The headers of an ELF file.
 #[derive(Clone, Debug)]

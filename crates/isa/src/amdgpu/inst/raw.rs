@@ -116,12 +116,9 @@ impl Inst {
     /// The scalar address of a FLAT instruction; `None` if it has none.
     pub(super) fn scalar_address(&self) -> Option<u32> {
         let code = self.get(Field::Saddr);
-        let family = self.target.family();
-        let none = match family {
-            Family::Gfx9 => code == 127,
-            Family::Gfx10 => code == 125 || (code == 127 && self.encoding() == Some(Encoding::Scratch)),
-            _ => code == 124,
-        };
+        // RDNA 2 has a second code for it.
+        let scratch = self.target.family() == Family::Gfx10 && self.encoding() == Some(Encoding::Scratch);
+        let none = code == self.target.no_scalar_address() || (scratch && code == 127);
         (!none).then_some(code)
     }
 

@@ -9,27 +9,21 @@
 //! - The metadata note does not name the new kernels. A runtime finds them by the symbols of their
 //!   descriptors.
 
-use super::code_object::CodeObject;
+use super::code_object::{CodeObject, FUNCTION, LOAD, OBJECT, SUFFIX};
 use super::descriptor::{self, Descriptor};
 use crate::image::Error;
-use crate::image::elf::{STRTAB, SYMTAB};
+use crate::image::elf::{HEADER as SECTION_HEADER, PROGRAM_HEADER, STRTAB, SYMBOL, SYMTAB};
 use crate::image::little_endian::{u16_at, u32_at, u64_at};
 
 /// Alignment of the segment in the file and in memory.
-const PAGE: u64 = 0x1000;
+const PAGE: usize = 0x1000;
 /// Zero bytes behind the code, because instructions are fetched ahead.
 const PREFETCH: usize = 256;
-const PROGRAM_HEADER: usize = 56;
-const SECTION_HEADER: usize = 64;
-const SYMBOL: usize = 24;
-/// `PT_PHDR` and `PT_LOAD`.
+/// `PT_PHDR`.
 const PHDR: u32 = 6;
-const LOAD: u32 = 1;
 /// `STB_GLOBAL` in the upper half of a symbol's `info`, and `STV_PROTECTED`.
 const GLOBAL: u8 = 0x10;
 const PROTECTED: u8 = 3;
-const OBJECT: u8 = 1;
-const FUNCTION: u8 = 2;
 
 /// Code to add to an object. Offsets are in `text`.
 #[derive(Clone, Debug, Default)]
@@ -58,7 +52,7 @@ impl CodeObject<'_> {
     /// Address of the first byte of code that [`CodeObject::with_code`] adds.
     pub fn added_address(&self) -> u64 {
         let ends = self.segments.iter().filter(|s| s.kind == LOAD).map(|s| s.address.saturating_add(s.size));
-        ends.max().unwrap_or(0).next_multiple_of(PAGE)
+        ends.max().unwrap_or(0).next_multiple_of(PAGE as u64)
     }
 
     /// The object with more code. See the module for what changes.
@@ -78,20 +72,19 @@ impl CodeObject<'_> {
             let mut descriptor = *descriptor;
             descriptor.set_entry_offset(entry.wrapping_sub(at).cast_signed());
             segment.extend_from_slice(descriptor.bytes());
-            symbols.push((format!("{name}.kd"), OBJECT, address + at, descriptor::SIZE as u64));
+            symbols.push((format!("{name}{SUFFIX}"), OBJECT, address + at, descriptor::SIZE as u64));
         }
         segment.resize(segment.len() + PREFETCH, 0);
         let mut out = self.bytes.to_vec();
-        align(&mut out, usize::try_from(PAGE).unwrap_or(4096));
+        align(&mut out, PAGE);
         let place = Place { at: out.len() as u64, address };
         let count = self.append_program_headers(&mut segment, place)?;
-        let (size, headers) = (segment.len() as u64, segment.len() as u64 - count * PROGRAM_HEADER as u64);
+        let headers = segment.len() as u64 - count * PROGRAM_HEADER as u64;
         out.extend_from_slice(&segment);
         patch(&mut out, 32, &(place.at + headers).to_le_bytes());
         patch(&mut out, 56, &count.to_le_bytes()[..2]);
         let text = [place.at, place.address, code.text.len() as u64];
         self.append_sections(&mut out, &symbols, text)?;
-        debug_assert!(size > 0);
         Ok(out)
     }
 
@@ -112,7 +105,7 @@ impl CodeObject<'_> {
             (24, place.address),
             (32, own + bytes),
             (40, own + bytes),
-            (48, PAGE),
+            (48, PAGE as u64),
         ] {
             patch(&mut load, field, &value.to_le_bytes());
         }

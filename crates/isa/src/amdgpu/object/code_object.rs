@@ -29,17 +29,17 @@ const DYN: u16 = 3;
 const V4: u8 = 2;
 /// Maximum number of program headers. Compilers write about ten.
 const SEGMENTS: usize = 256;
-const LOAD: u32 = 1;
+pub(super) const LOAD: u32 = 1;
 const NOTE: u32 = 4;
 const EXECUTABLE: u32 = 1;
 /// `NT_AMDGPU_METADATA` and the name of its vendor.
 const METADATA: (u32, &[u8]) = (32, b"AMDGPU\0");
-const OBJECT: u8 = 1;
-const FUNCTION: u8 = 2;
+pub(super) const OBJECT: u8 = 1;
+pub(super) const FUNCTION: u8 = 2;
 /// `STT_AMDGPU_HSA_KERNEL`, which old assemblers give to kernels.
 const KERNEL: u8 = 10;
 /// Suffix of the symbols of kernel descriptors.
-const SUFFIX: &str = ".kd";
+pub(super) const SUFFIX: &str = ".kd";
 /// Prefix of `amdhsa.target` before the target ID.
 const TRIPLE: &str = "amdgcn-amd-amdhsa-";
 

@@ -4,6 +4,7 @@
 use super::super::target::{Family, Target};
 use super::descriptor::Descriptor;
 use super::fields::Field;
+use crate::image::Error;
 
 /// Bytes at a kernel's entry that hardware skips if it preloads arguments.
 pub const PRELOAD_PROLOGUE: u64 = 256;
@@ -101,6 +102,33 @@ impl Descriptor {
             // The field is twice the number of further blocks of 16.
             Family::Gfx9 => (self.value(Field::Sgprs) / 2 + 1) * 16,
             Family::Gfx10 | Family::Gfx11 | Family::Gfx12 => 128,
+        }
+    }
+
+    /// Asks for at least so many VGPRs and AGPRs.
+    ///
+    /// # Errors
+    /// If there are more than a descriptor can say.
+    pub fn set_vgprs(&mut self, vector: u32, accumulator: u32) -> Result<(), Error> {
+        let mut requested = vector.max(1);
+        if self.get(Field::AccumOffset).is_some() {
+            let offset = requested.div_ceil(4);
+            self.set(Field::AccumOffset, offset - 1)?;
+            requested = offset * 4 + accumulator;
+        }
+        let granule = encoded_granule(self.target(), self.wave_size());
+        self.set(Field::Vgprs, requested.div_ceil(granule) - 1)
+    }
+
+    /// Asks for at least so many scalar registers, special ones included. From gfx10 on there is nothing to
+    /// ask for.
+    ///
+    /// # Errors
+    /// If there are more than a descriptor can say.
+    pub fn set_sgprs(&mut self, count: u32) -> Result<(), Error> {
+        match self.target().family() {
+            Family::Gfx9 => self.set(Field::Sgprs, (count.max(1).div_ceil(16) - 1) * 2),
+            Family::Gfx10 | Family::Gfx11 | Family::Gfx12 => Ok(()),
         }
     }
 
