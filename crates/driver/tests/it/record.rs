@@ -17,6 +17,9 @@ use prlx_trace::kernel::{FaultKind, Function, Module, Param, Scalar, Site};
 use prlx_trace::launch::{Fault, Lanes as Streams, OperandRecord, Window};
 use prlx_trace::{Dim3, Level, Nanos, SiteId, WarpId, WarpSize};
 
+/// Instrumented code, which the device of these tests does not look at.
+const CODE: Option<ModuleCode<'static>> = Some(ModuleCode::Ptx(""));
+
 fn job(ctas: u32, threads: u32) -> Job {
     let param = |name: &str, offset, ty: Scalar| Param { name: name.into(), ty, offset, size: ty.bits() / 8 };
     let buffer = Buffer {
@@ -226,14 +229,7 @@ fn corrupt_links_end_the_stream_and_are_told() {
             memory.set(at, &to.to_le_bytes());
             Ok(LaunchStats::default())
         });
-        let r = record(
-            &mut device,
-            Some(ModuleCode::Ptx("")),
-            &plan(level),
-            &job(1, 64),
-            &RecordOptions::default(),
-        )
-        .unwrap();
+        let r = record(&mut device, CODE, &plan(level), &job(1, 64), &RecordOptions::default()).unwrap();
         assert_eq!(r.damage.len(), 1, "{name}");
         let dropped: Vec<u64> = r.recording.streams.infos().map(|i| i.dropped).collect();
         assert_eq!(dropped.iter().sum::<u64>(), 1, "{name}: {dropped:?}");
@@ -283,7 +279,7 @@ fn any_garbage_is_survived() {
             device.warp_size = size;
             let r = record(
                 &mut device,
-                Some(ModuleCode::Ptx("")),
+                CODE,
                 &sized_plan(size, level),
                 &job(1, 2 * size.lanes() as u32),
                 &options,
@@ -372,8 +368,7 @@ fn warps_of_64_lanes_have_a_word_and_a_signature_for_each_lane() {
 fn code_for_other_warps_is_refused() {
     let mut device = Fake::new(|_, _, _, _| Ok(LaunchStats::default()));
     let plan = sized_plan(WarpSize::W64, Level::Path);
-    let e = record(&mut device, Some(ModuleCode::Ptx("")), &plan, &job(1, 32), &RecordOptions::default())
-        .unwrap_err();
+    let e = record(&mut device, CODE, &plan, &job(1, 32), &RecordOptions::default()).unwrap_err();
     assert_eq!(e.message, "the code is for warps of 64 lanes; the device has warps of 32");
 }
 
@@ -443,8 +438,7 @@ fn a_fault_keeps_what_was_recorded() {
         Err(Error::new(ErrorKind::Fault, "k.ptx:12: out of bounds"))
     });
     let options = RecordOptions { run_original: true, ..RecordOptions::default() };
-    let r =
-        record(&mut device, Some(ModuleCode::Ptx("")), &plan(Level::Path), &job(1, 32), &options).unwrap();
+    let r = record(&mut device, CODE, &plan(Level::Path), &job(1, 32), &options).unwrap();
     assert_eq!(words(&r, 0)[0], [5]);
     assert_eq!(r.fault.unwrap().message, "k.ptx:12: out of bounds");
     let launch = &r.recording.launch;
@@ -461,14 +455,7 @@ fn a_device_that_can_not_be_read_after_a_fault() {
         memory.dead = true;
         Err(Error::new(ErrorKind::Stuck, "too many steps"))
     });
-    let r = record(
-        &mut device,
-        Some(ModuleCode::Ptx("")),
-        &plan(Level::Path),
-        &job(1, 32),
-        &RecordOptions::default(),
-    )
-    .unwrap();
+    let r = record(&mut device, CODE, &plan(Level::Path), &job(1, 32), &RecordOptions::default()).unwrap();
     let launch = &r.recording.launch;
     assert_eq!(launch.fault.as_ref().map(|f| f.kind), Some(FaultKind::Stuck));
     assert_eq!(
@@ -488,8 +475,7 @@ fn runs_that_leave_different_bytes_are_told() {
         Ok(LaunchStats::default())
     });
     let options = RecordOptions { run_original: true, ..RecordOptions::default() };
-    let r =
-        record(&mut device, Some(ModuleCode::Ptx("")), &plan(Level::Path), &job(1, 32), &options).unwrap();
+    let r = record(&mut device, CODE, &plan(Level::Path), &job(1, 32), &options).unwrap();
     assert_eq!(r.original.unwrap().changed, ["y"]);
 }
 
@@ -498,18 +484,11 @@ fn refusals_give_everything_back() {
     let mut skipped = plan(Level::Path);
     skipped.functions[0].skipped = Some("the filter leaves it out".into());
     let mut device = Fake::new(|_, _, _, _| Ok(LaunchStats::default()));
-    let e = record(&mut device, Some(ModuleCode::Ptx("")), &skipped, &job(1, 32), &RecordOptions::default())
-        .unwrap_err();
+    let e = record(&mut device, CODE, &skipped, &job(1, 32), &RecordOptions::default()).unwrap_err();
     assert_eq!(e.message, "kernel `k` is not instrumented: the filter leaves it out");
     device.limit = 5000;
-    let e = record(
-        &mut device,
-        Some(ModuleCode::Ptx("")),
-        &plan(Level::Path),
-        &job(1, 32),
-        &RecordOptions::default(),
-    )
-    .unwrap_err();
+    let e =
+        record(&mut device, CODE, &plan(Level::Path), &job(1, 32), &RecordOptions::default()).unwrap_err();
     assert_eq!(e.kind, ErrorKind::Memory);
     assert!(device.memory.blocks.is_empty());
     assert_eq!(device.info().warp_size, WarpSize::W32);
@@ -518,13 +497,7 @@ fn refusals_give_everything_back() {
 #[test]
 fn what_was_not_started_is_no_recording() {
     let mut device = Fake::new(|_, _, _, _| Err(Error::new(ErrorKind::Unsupported, "wgmma is not there")));
-    let e = record(
-        &mut device,
-        Some(ModuleCode::Ptx("")),
-        &plan(Level::Path),
-        &job(1, 32),
-        &RecordOptions::default(),
-    )
-    .unwrap_err();
+    let e =
+        record(&mut device, CODE, &plan(Level::Path), &job(1, 32), &RecordOptions::default()).unwrap_err();
     assert_eq!((e.kind, device.memory.blocks.len()), (ErrorKind::Unsupported, 0));
 }
