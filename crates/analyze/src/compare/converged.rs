@@ -17,6 +17,7 @@ use crate::align::{divergence, pair_trees};
 use crate::decode::{CheckedModule, Decoder, PathItem, can_be_omitted, is_decision};
 
 use super::context::Context;
+use super::lane_trees;
 use super::warp_diff::{LaneOutcome, WarpDiff};
 
 /// Compares two warps. `None` if a lane diverges, or has to be looked at alone for another reason.
@@ -76,7 +77,7 @@ fn decides_by_lane(program: &CheckedModule<'_>, site: SiteId) -> bool {
 
 fn decoder<'a>(cx: &Context<'a>, side: usize, warp: &'a WarpStream, mask: LaneMask) -> Option<Decoder<'a>> {
     let lane = mask.lanes().next()?;
-    let decoder = Decoder::new(cx.sides.programs[side], cx.launches[side], warp, lane, cx.limits).ok()?;
+    let decoder = lane_trees::decoder(cx, side, warp, lane).ok()?;
     Some(decoder.converged(cx.launches[side], mask))
 }
 

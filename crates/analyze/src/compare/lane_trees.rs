@@ -23,12 +23,21 @@ pub(super) fn ended(cx: &Context<'_>, warp: &WarpStream, lane: Lane) -> bool {
 }
 
 pub(super) fn decoder<'a>(
-    cx: &'a Context<'_>,
+    cx: &Context<'a>,
     side: usize,
     w: &'a WarpStream,
     lane: Lane,
 ) -> Result<Decoder<'a>, Error> {
-    Decoder::new(cx.sides.programs[side], cx.launches[side], w, lane, cx.limits)
+    decoder_within(cx, side, (w, lane), cx.limits)
+}
+
+fn decoder_within<'a>(
+    cx: &Context<'a>,
+    side: usize,
+    (warp, lane): LaneStream<'a>,
+    limits: DecodeLimits,
+) -> Result<Decoder<'a>, Error> {
+    Decoder::new(cx.sides.programs[side], cx.launches[side], warp, lane, limits)
 }
 
 pub(super) fn canonical_path_of(
@@ -55,9 +64,8 @@ pub(super) fn path_trees(
     limits: DecodeLimits,
 ) -> Result<[LaneTree; 2], Error> {
     let tree = |side: usize| {
-        let (warp, lane) = at[side];
-        let d = Decoder::new(cx.sides.programs[side], cx.launches[side], warp, lane, limits)?;
-        LaneTree::build(d, cx.sides.names[side], cx.launches[side].kernel, false)
+        let decoder = decoder_within(cx, side, at[side], limits)?;
+        LaneTree::build(decoder, cx.sides.names[side], cx.launches[side].kernel, false)
     };
     Ok([tree(0)?, tree(1)?])
 }
@@ -68,10 +76,7 @@ pub(super) fn pruned_path_trees(
     at: [LaneStream<'_>; 2],
     limits: DecodeLimits,
 ) -> Result<[LaneTree; 2], Error> {
-    let decoder = |side: usize| {
-        let (warp, lane) = at[side];
-        Decoder::new(cx.sides.programs[side], cx.launches[side], warp, lane, limits)
-    };
+    let decoder = |side: usize| decoder_within(cx, side, at[side], limits);
     pair_trees::build([decoder(0)?, decoder(1)?], cx.sides.names, cx.launches.map(|l| l.kernel), false)
 }
 

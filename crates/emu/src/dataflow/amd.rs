@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use prlx_isa::amdgpu::Native;
 use prlx_isa::amdgpu::inst::{Encoding, Field, Inst as Machine};
-use prlx_isa::view::{Class, Inst, Operand as View, Role, Type};
+use prlx_isa::view::{Access, Atomic, Class, Effect, Inst, Operand as View, Role, Type};
 use prlx_plan::function::body::scalar;
 use prlx_trace::dataflow::{Action, Instruction, Operand, Operation};
 use prlx_trace::kernel::Scalar;
@@ -35,7 +35,7 @@ pub(super) fn read(reader: &Reader<'_, '_>, i: &Inst, native: &Native, step: u32
     let (mut out, results) = reader.instruction(i, step);
     out.ty = type_of(i, machine.name());
     match machine.access() {
-        Some(_) => memory(&mut out, machine),
+        Some(_) => memory(&mut out, i, machine),
         None => registers(&mut out, i, machine),
     }
     vec![(out, results)]
@@ -52,10 +52,10 @@ fn type_of(i: &Inst, name: &str) -> Scalar {
 }
 
 /// Makes the constants of an access offsets of its addresses: data is in registers.
-fn memory(out: &mut Instruction, machine: &Machine) {
+fn memory(out: &mut Instruction, i: &Inst, machine: &Machine) {
     out.operands.retain(|o| o.register().is_some());
-    let adds = !machine.name().contains("_pk_") && machine.name().split('_').any(|word| word == "add");
-    if out.action == Action::Atomic && adds {
+    let adds = matches!(i.semantics.effect, Effect::Access(Access { atomic: Some(Atomic::Add), .. }));
+    if adds && !machine.name().contains("_pk_") {
         out.operation = Operation::Add;
     }
     let Some(first) = out.addresses.first_mut().filter(|a| matches!(a.base, Operand::Register(_))) else {
