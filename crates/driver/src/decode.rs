@@ -15,7 +15,7 @@
 use std::ops::Range;
 
 use prlx_plan::{Plan, RecordingRequest};
-use prlx_trace::device::{Finals, Followers, Head, Shape, WideEventRecord, final_bytes};
+use prlx_trace::device::{Finals, Followers, Head, LastWord, Shape, WideEventRecord, final_bytes};
 use prlx_trace::launch::{Event, Lanes, Launch, OperandRecord};
 use prlx_trace::{LaneMask, Level, SiteId, StreamFrame, Streams, WarpId, WarpSize, WarpStream};
 
@@ -24,6 +24,9 @@ use crate::workers::WORKERS;
 
 /// Maximum number of complaints that are kept.
 const COMPLAINTS: usize = 16;
+
+/// Warps whose heads are looked at together, before each is read.
+const WARPS_TOGETHER: usize = 256;
 
 /// Elements that make one operand record.
 const OPERAND_ELEMENTS: u64 = 3;
@@ -59,9 +62,13 @@ impl<'a> Pool<'a> {
         let shape = Shape::of(level, warp_size);
         let chunks = vec![ChunkState::Free; bytes.len() / shape.chunk() as usize];
         let mut pool = Pool { level, warp_size, at, bytes, bucket, shape, chunks, taken: 0 };
-        for head in heads.into_iter().flat_map(|h| h.chunks_exact(Head::SIZE)).filter_map(Head::read) {
-            if let Some(i) = pool.chunk(head.first) {
-                pool.chunks[i] = ChunkState::First;
+        // Most warps have no chunk.
+        let parts = heads.into_iter().flat_map(|h| h.chunks(WARPS_TOGETHER * Head::SIZE));
+        for part in parts.filter(|part| !is_zero(part)) {
+            for head in part.chunks_exact(Head::SIZE).filter_map(Head::read) {
+                if let Some(i) = pool.chunk(head.first) {
+                    pool.chunks[i] = ChunkState::First;
+                }
             }
         }
         pool
@@ -124,16 +131,17 @@ impl<'p> KeptWarps<'p> {
     pub fn takes(&self, warp: WarpId) -> bool {
         self.window || self.request.filter.takes_warp(warp.0)
     }
-    /// Adds its digest to a warp.
-    pub fn digested(&self, warp: WarpStream) -> WarpStream {
-        WarpStream { digest: digest::warp(self.base, &warp), ..warp }
+    /// Adds its digest to a warp. `bytes` is memory to use.
+    fn digested(&self, warp: WarpStream, bytes: &mut Vec<u8>) -> WarpStream {
+        WarpStream { digest: digest::warp(self.base, &warp, bytes), ..warp }
     }
     /// What [`decode_launches`] returns for a launch, of streams that need no decoding.
     pub fn streams(&self, warps: Vec<WarpStream>) -> DecodedStreams {
         let kept: Vec<_> = warps.into_iter().filter(|w| self.takes(w.warp)).collect();
         let recorded = kept.iter().map(|w| w.lanes.elements()).sum();
         let dropped = kept.iter().map(|w| w.dropped).fold(0, u64::saturating_add);
-        let warps = WORKERS.map(kept, recorded as usize * size_of::<u64>(), |warp| self.digested(warp));
+        let warps = WORKERS
+            .map(kept, recorded as usize * size_of::<u64>(), |warp| self.digested(warp, &mut Vec::new()));
         DecodedStreams { streams: Streams::new(warps), recorded, dropped, ..DecodedStreams::default() }
     }
 }
@@ -156,7 +164,7 @@ pub(crate) fn decode_launches(
         let decoded = DecodedStreams { bytes: launch.bytes, ..DecodedStreams::default() };
         all.push((decoded, Complaints::default()));
     }
-    let decode = |(i, first, frame): (usize, usize, Vec<WarpChunks>)| {
+    let decode = |(i, first, frame): (usize, usize, FrameWarps)| {
         decoders.get(i).map(|decoder| (i, decoder.frame(first, frame)))
     };
     for (i, frame) in WORKERS.map(frames, work, decode).into_iter().flatten() {
@@ -181,7 +189,7 @@ pub(crate) fn decode_launches(
 struct FoundLaunch<'p> {
     decoder: WarpDecoder<'p>,
     /// The warps of each frame, with the number of warps before them.
-    frames: Vec<(usize, Vec<WarpChunks>)>,
+    frames: Vec<(usize, FrameWarps)>,
     /// Bytes of the pool that the launch used.
     bytes: u64,
     /// Bytes to decode.
@@ -226,6 +234,14 @@ impl<'a> Chains<'a> {
     }
 }
 
+/// The warps of a frame.
+enum FrameWarps {
+    /// Warps at these positions, none of which has a chunk or lost anything.
+    WithoutChunks(Range<usize>),
+    /// Any others.
+    Found(Vec<WarpChunks>),
+}
+
 /// Chunks of one warp's streams.
 struct WarpChunks {
     warp: WarpId,
@@ -237,6 +253,14 @@ struct WarpChunks {
     /// Whether elements are missing.
     lost: bool,
     complaints: Complaints,
+}
+
+impl WarpChunks {
+    /// Those of a warp that has none.
+    fn none(warp: WarpId, index: usize) -> WarpChunks {
+        let complaints = Complaints::default();
+        WarpChunks { warp, index, chains: 0..0, dropped: 0, lost: false, complaints }
+    }
 }
 
 /// Decodes the streams of one launch, a frame at a time.
@@ -277,27 +301,38 @@ impl<'a> Pool<'a> {
         let per_warp = self.shape.heads(self.warp_size) as usize * Head::SIZE;
         let mut chains = Chains::default();
         let most_elements = self.shape.chunk() / self.shape.element;
-        let mut frames: Vec<(usize, Vec<WarpChunks>)> = Vec::new();
-        let (mut elements, mut warps) = (0, 0);
-        for (i, heads) in memory.heads.chunks_exact(per_warp.max(1)).enumerate() {
-            let warp = WarpId(memory.first_warp + i as u64);
-            let before = chains.chunks.len();
-            let found = self.find(warp, i, heads, &mut chains);
-            if !kept.takes(warp) {
+        let mut frames: Vec<(usize, FrameWarps)> = Vec::new();
+        let (mut elements, mut warps, mut position) = (0, 0, 0);
+        let warp_at = |position: usize| WarpId(memory.first_warp + position as u64);
+        for heads in memory.heads.chunks(per_warp.max(1) * WARPS_TOGETHER) {
+            let some = position..position + heads.len() / per_warp.max(1);
+            position = some.end;
+            if is_zero(heads) && some.clone().all(|i| kept.takes(warp_at(i))) {
+                frames.push((warps, FrameWarps::WithoutChunks(some.clone())));
+                warps += some.len();
                 continue;
             }
-            let own = (chains.chunks.len() - before) as u64 * most_elements;
-            match frames.last_mut() {
-                Some((_, frame)) if StreamFrame::has_room(frame.len(), elements + own) => {
-                    frame.push(found);
-                    elements += own;
+            for (i, heads) in some.zip(heads.chunks_exact(per_warp.max(1))) {
+                let before = chains.chunks.len();
+                let found = self.find(warp_at(i), i, heads, &mut chains);
+                if !kept.takes(found.warp) {
+                    continue;
                 }
-                _ => {
-                    frames.push((warps, vec![found]));
-                    elements = own;
+                let own = (chains.chunks.len() - before) as u64 * most_elements;
+                match frames.last_mut() {
+                    Some((_, FrameWarps::Found(frame)))
+                        if StreamFrame::has_room(frame.len(), elements + own) =>
+                    {
+                        frame.push(found);
+                        elements += own;
+                    }
+                    _ => {
+                        frames.push((warps, FrameWarps::Found(vec![found])));
+                        elements = own;
+                    }
                 }
+                warps += 1;
             }
-            warps += 1;
         }
         let bytes = (self.taken - before) * self.shape.chunk();
         let work = bytes as usize + memory.heads.len() + memory.finals.len();
@@ -308,14 +343,7 @@ impl<'a> Pool<'a> {
     /// Finds the chunks of a warp's streams, and appends them to `chains`.
     fn find(&mut self, warp: WarpId, index: usize, heads: &[u8], chains: &mut Chains<'a>) -> WarpChunks {
         let first = chains.ends.len();
-        let mut found = WarpChunks {
-            warp,
-            index,
-            chains: first..first,
-            dropped: 0,
-            lost: false,
-            complaints: Complaints::default(),
-        };
+        let mut found = WarpChunks { chains: first..first, ..WarpChunks::none(warp, index) };
         for head in heads.chunks_exact(Head::SIZE).filter_map(Head::read) {
             found.dropped = found.dropped.saturating_add(head.dropped);
             self.chain(head.first, &mut found, &mut chains.chunks);
@@ -362,16 +390,21 @@ impl<'a> Pool<'a> {
 
 impl WarpDecoder<'_> {
     /// Decodes, digests and compresses warps. `first` is the number of kept warps before them.
-    fn frame(&self, first: usize, warps: Vec<WarpChunks>) -> DecodedFrame {
+    fn frame(&self, first: usize, warps: FrameWarps) -> DecodedFrame {
         let (mut recorded, mut dropped, mut complaints) = (0, 0u64, Complaints::default());
+        let mut bytes = Vec::new();
         let decode = |found| {
             let (stream, more) = self.warp(found);
             recorded += stream.lanes.elements();
             dropped = dropped.saturating_add(stream.dropped);
             complaints.add(more);
-            self.kept.digested(stream)
+            self.kept.digested(stream, &mut bytes)
         };
-        let warps: Vec<WarpStream> = warps.into_iter().map(decode).collect();
+        let none = |i: usize| WarpChunks::none(WarpId(self.memory.first_warp + i as u64), i);
+        let warps: Vec<WarpStream> = match warps {
+            FrameWarps::WithoutChunks(positions) => positions.map(none).map(decode).collect(),
+            FrameWarps::Found(warps) => warps.into_iter().map(decode).collect(),
+        };
         let frame = StreamFrame::new(first, warps);
         DecodedFrame { frame, recorded, dropped, complaints }
     }
@@ -426,11 +459,22 @@ impl WarpDecoder<'_> {
         if is_zero(last) {
             return (words, ends);
         }
-        let (mut all, mut all_ends) = (Vec::with_capacity(words.len() + last.len() / 4), Vec::new());
+        let last: Vec<u32> = match self.memory.layout.last_word {
+            LastWord::Byte => last.iter().map(|word| u32::from(*word)).collect(),
+            LastWord::Half => {
+                last.as_chunks().0.iter().map(|word| u32::from(u16::from_le_bytes(*word))).collect()
+            }
+            LastWord::Whole => last.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect(),
+        };
+        if words.is_empty() && !last.contains(&0) {
+            let ends = (1..).zip(&last).map(|(end, _)| end).collect();
+            return (last, ends);
+        }
+        let (mut all, mut all_ends) = (Vec::with_capacity(words.len() + last.len()), Vec::new());
         let mut from = 0;
-        for (end, last) in ends.into_iter().zip(last.as_chunks::<4>().0) {
+        for (end, last) in ends.into_iter().zip(last) {
             all.extend_from_slice(words.get(from..end as usize).unwrap_or_default());
-            all.extend(Some(u32::from_le_bytes(*last)).filter(|word| *word != 0));
+            all.extend(Some(last).filter(|word| *word != 0));
             all_ends.push(u32::try_from(all.len()).unwrap_or(u32::MAX));
             from = end as usize;
         }

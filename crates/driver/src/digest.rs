@@ -92,10 +92,11 @@ fn params(function: &Function) -> BTreeSet<(u32, u8)> {
         .collect()
 }
 
-/// Digest of one warp's streams. Clocks are not included, because two runs never agree on them.
-pub fn warp(base: u64, stream: &WarpStream) -> u64 {
+/// Digest of one warp's streams. Clocks are not included, because two runs never agree on them. `bytes` is
+/// memory to use.
+pub fn warp(base: u64, stream: &WarpStream, bytes: &mut Vec<u8>) -> u64 {
     // Hashing all bytes at once is four times as fast as word by word.
-    let mut bytes = Vec::with_capacity((stream.lanes.elements() as usize + 64) * 8);
+    bytes.clear();
     let mut put = |x: u64| bytes.extend_from_slice(&x.to_le_bytes());
     // The warp's position in the grid is an input of its slices.
     put(stream.warp.0);
@@ -125,7 +126,7 @@ pub fn warp(base: u64, stream: &WarpStream) -> u64 {
         }
     }
     // 0 means that a warp has no digest.
-    xxh3_64_with_seed(&bytes, base).max(1)
+    xxh3_64_with_seed(bytes, base).max(1)
 }
 
 /// Digest of memory. It is the same on every device, however many threads add the words and in whatever

@@ -212,6 +212,7 @@ impl<'a> Prepared<'a> {
             let out = recorder.record(request.level);
             plan.insertions = out.insertions;
             plan.trip_counters = out.trip_counters;
+            plan.most_written = out.most_written;
             for (site, why) in out.skipped {
                 sites[index(site)].skipped = Some(why);
             }

@@ -18,8 +18,8 @@
 //! to the first chunk is in `heads`: one entry for each warp (shared) or lane (private).
 //!
 //! **Last words.** At level `path`, the word that a lane has not filled when it ends is not in its stream,
-//! but in [`Context::finals`]: one word for each lane, 0 for none. Most lanes write no other word, so most
-//! warps take no chunk.
+//! but in [`Context::finals`]: one word for each lane, 0 for none, in the fewest bytes that hold any last word
+//! of the module ([`LastWord`]). Most lanes write no other word, so most warps take no chunk.
 //!
 //! **Cursor.** A lane keeps the address of its next element in a register. If the row part of that address is
 //! 0, the lane needs a new chunk first. The cursor starts as `lane * element` (shared) or 0 (private), that
@@ -96,7 +96,40 @@ pub const INSTRUMENTED: &str = ".prlx";
 /// Version of the hash of values. It changes whenever equal values get other hashes.
 pub const HASHING: u8 = 4;
 
-/// The layout of the hashes that a warp writes at its end at level `print`. First come the used hashes, four
+/// The size of the words that the lanes of a warp leave at its end at level `path`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub enum LastWord {
+    /// One byte: at most 7 decisions.
+    Byte,
+    /// Two bytes: at most 15 decisions.
+    Half,
+    /// Four bytes.
+    #[default]
+    Whole,
+}
+
+impl LastWord {
+    /// The smallest one for words of at most `bits` decisions.
+    pub fn of(bits: u32) -> LastWord {
+        // The leading 1 is one more bit.
+        match bits {
+            ..8 => LastWord::Byte,
+            ..16 => LastWord::Half,
+            _ => LastWord::Whole,
+        }
+    }
+    /// Its size in bytes.
+    pub fn bytes(self) -> u64 {
+        match self {
+            LastWord::Byte => 1,
+            LastWord::Half => 2,
+            LastWord::Whole => 4,
+        }
+    }
+}
+
+/// The layout of what a warp writes at its end. At level `path` that is the last word of each lane. At level
+/// `print` it is hashes: first come the used hashes, four
 /// bytes each, padded to eight or 16 bytes. Then comes one signature byte for each lane
 /// ([`Lanes::Fingerprint`](crate::launch::Lanes::Fingerprint)). The bytes of warps adjoin without gaps,
 /// because partial sectors of memory take longer to write than whole ones.
@@ -104,6 +137,8 @@ pub const HASHING: u8 = 4;
 pub struct Finals {
     /// Which of the four hashes are used: control, loaded, stored, synchronisation. The others are 0.
     pub used: [bool; 4],
+    /// Level `path`: the size of a lane's last word.
+    pub last_word: LastWord,
     /// Size of the warp.
     pub warp_size: WarpSize,
 }
@@ -144,7 +179,7 @@ impl Finals {
 pub fn final_bytes(level: Level, finals: Finals) -> u64 {
     match level {
         Level::Fingerprint => finals.bytes(),
-        Level::Path => 4 * finals.warp_size.lanes(),
+        Level::Path => finals.last_word.bytes() * finals.warp_size.lanes(),
         Level::Events | Level::Operands | Level::Probe => 0,
     }
 }

@@ -50,11 +50,39 @@ fn kind(lanes: &Lanes) -> Level {
     }
 }
 
-/// Appends numbers as planes: first the lowest byte of each number, then the next byte of each, and so on.
-fn put_column<const N: usize>(out: &mut Vec<u8>, values: &[[u8; N]]) {
-    for plane in 0..N {
-        out.extend(values.iter().map(|v| v.get(plane).copied().unwrap_or_default()));
+/// A column that is being written: planes of the lowest byte of each number, of the next byte of each, and so
+/// on.
+struct Column<'a, const N: usize> {
+    planes: [&'a mut [u8]; N],
+    filled: usize,
+}
+
+impl<const N: usize> Column<'_, N> {
+    /// Appends a column of `n` numbers, which are 0 until they are written.
+    fn of(out: &mut Vec<u8>, n: usize) -> Column<'_, N> {
+        let start = out.len();
+        out.resize(start + n * N, 0);
+        let mut rest = out.get_mut(start..).unwrap_or_default();
+        let planes = std::array::from_fn(|_| {
+            let (plane, behind) = std::mem::take(&mut rest).split_at_mut(n);
+            rest = behind;
+            plane
+        });
+        Column { planes, filled: 0 }
     }
+    /// Writes the next number.
+    fn push(&mut self, value: [u8; N]) {
+        for (plane, byte) in self.planes.iter_mut().zip(value) {
+            plane.get_mut(self.filled).into_iter().for_each(|at| *at = byte);
+        }
+        self.filled += 1;
+    }
+}
+
+/// Appends a column of these numbers.
+fn put_column<const N: usize>(out: &mut Vec<u8>, values: impl ExactSizeIterator<Item = [u8; N]>) {
+    let mut column = Column::of(out, values.len());
+    values.for_each(|value| column.push(value));
 }
 
 fn take_column<const N: usize>(from: &mut Reader<'_>, n: usize) -> Result<Vec<[u8; N]>, Error> {
@@ -90,6 +118,13 @@ impl<E: AsRef<[u32]>> Rows<'_, E> {
         let mut open: Vec<(u32, u32)> = Vec::new();
         for (warp, ends) in self.ends.iter().enumerate() {
             let ends = ends.as_ref();
+            let each = ends.first().map_or(0, |end| *end as usize);
+            if ends.iter().zip(1..).all(|(end, lanes)| *end as usize == each * lanes) {
+                // Most warps have as many elements in each lane.
+                let lanes = ends.len();
+                (0..each).for_each(|row| (0..lanes).for_each(|l| f(warp, l * each + row, l == 0)));
+                continue;
+            }
             let starts = std::iter::once(0).chain(ends.iter().copied());
             open.extend(starts.zip(ends.iter().copied()).filter(|(a, b)| a < b));
             while !open.is_empty() {
@@ -102,14 +137,13 @@ impl<E: AsRef<[u32]>> Rows<'_, E> {
         }
     }
     fn put<T, const N: usize>(&self, out: &mut Vec<u8>, lists: &[&[T]], get: impl Fn(&T) -> [u8; N]) {
-        let mut column = Vec::with_capacity(lists.iter().map(|list| list.len()).sum());
+        let mut column = Column::of(out, lists.iter().map(|list| list.len()).sum());
         let mut before = [0; N];
         self.each(|warp, i, first| {
             let value = lists.get(warp).and_then(|list| list.get(i)).map_or([0; N], &get);
             column.push(if first { value } else { xor(value, before) });
             before = value;
         });
-        put_column(out, &column);
     }
     /// Reads a column, and calls `set` with each element of `lists`, which has one list for each warp.
     fn take<T, const N: usize>(
@@ -138,13 +172,12 @@ fn xor<const N: usize>(mut a: [u8; N], b: [u8; N]) -> [u8; N] {
     a
 }
 
-/// Lays the streams of warps out; `first` is the index of the first in the launch's list.
-pub fn unpacked<'a>(first: usize, warps: &'a [WarpStream]) -> Vec<u8> {
-    let mut out = Vec::new();
-    put_number(&mut out, first as u64);
-    put_number(&mut out, warps.len() as u64);
+/// Appends the streams of warps to `out`; `first` is the index of the first in the launch's list.
+pub fn put<'a>(out: &mut Vec<u8>, first: usize, warps: &'a [WarpStream]) {
+    put_number(out, first as u64);
+    put_number(out, warps.len() as u64);
     for warp in warps {
-        kind(&warp.lanes).put(&mut out);
+        kind(&warp.lanes).put(out);
     }
     let of = |level| warps.iter().map(|w| &w.lanes).filter(move |l| kind(l) == level);
     let ends = |out: &mut Vec<u8>, level| -> Vec<&[u32]> {
@@ -152,38 +185,37 @@ pub fn unpacked<'a>(first: usize, warps: &'a [WarpStream]) -> Vec<u8> {
         put_ends(out, &ends);
         ends
     };
-    let path = ends(&mut out, Level::Path);
+    let path = ends(out, Level::Path);
     let words = |l: &'a Lanes| -> &'a [u32] { if let Lanes::Path { words, .. } = l { words } else { &[] } };
     let words: Vec<&[u32]> = of(Level::Path).map(words).collect();
-    Rows { ends: &path }.put(&mut out, &words, |word| word.to_le_bytes());
-    let fingerprint = ends(&mut out, Level::Fingerprint);
+    Rows { ends: &path }.put(out, &words, |word| word.to_le_bytes());
+    let fingerprint = ends(out, Level::Fingerprint);
     let parts = |l: &'a Lanes| match l {
         Lanes::Fingerprint { checkpoints, hashes, .. } => (checkpoints.as_slice(), hashes.as_slice()),
         _ => Default::default(),
     };
     let (checkpoints, hashes): (Vec<&[u64]>, Vec<&[[u64; 4]]>) = of(Level::Fingerprint).map(parts).unzip();
-    Rows { ends: &fingerprint }.put(&mut out, &checkpoints, |checkpoint| checkpoint.to_le_bytes());
-    hashes.iter().for_each(|h| put_number(&mut out, h.len() as u64));
+    Rows { ends: &fingerprint }.put(out, &checkpoints, |checkpoint| checkpoint.to_le_bytes());
+    hashes.iter().for_each(|h| put_number(out, h.len() as u64));
     for hash in 0..4 {
         let hashes = hashes.iter().copied().flatten();
         let column: Vec<[u8; 8]> =
             hashes.map(|h| h.get(hash).copied().unwrap_or_default().to_le_bytes()).collect();
-        put_column(&mut out, &differences(&column));
+        put_column(out, differences(&column));
     }
-    let operands = ends(&mut out, Level::Operands);
+    let operands = ends(out, Level::Operands);
     let records = |l: &'a Lanes| -> &'a [OperandRecord] {
         if let Lanes::Operands { records, .. } = l { records } else { &[] }
     };
     let records: Vec<&[OperandRecord]> = of(Level::Operands).map(records).collect();
     let rows = Rows { ends: &operands };
-    rows.put(&mut out, &records, |record| record.site.0.to_le_bytes());
-    rows.put(&mut out, &records, |record| record.visit.to_le_bytes());
-    rows.put(&mut out, &records, |record| record.values[0].to_le_bytes());
-    rows.put(&mut out, &records, |record| record.values[1].to_le_bytes());
+    rows.put(out, &records, |record| record.site.0.to_le_bytes());
+    rows.put(out, &records, |record| record.visit.to_le_bytes());
+    rows.put(out, &records, |record| record.values[0].to_le_bytes());
+    rows.put(out, &records, |record| record.values[1].to_le_bytes());
     let events =
         warps.iter().filter_map(|w| if let Lanes::Events(e) = &w.lanes { Some(e.as_slice()) } else { None });
-    put_events(&mut out, &events.collect::<Vec<_>>());
-    out
+    put_events(out, &events.collect::<Vec<_>>());
 }
 
 fn ends(lanes: &Lanes) -> &[u32] {
@@ -196,12 +228,15 @@ fn ends(lanes: &Lanes) -> &[u32] {
 /// Numbers of lanes, then elements by lane.
 fn put_ends(out: &mut Vec<u8>, warps: &[&[u32]]) {
     warps.iter().for_each(|ends| put_number(out, ends.len() as u64));
-    let mut counts = Vec::new();
+    let mut column = Column::of(out, warps.iter().map(|ends| ends.len()).sum());
+    let mut before = 0u32;
     for ends in warps {
         let starts = std::iter::once(0).chain(ends.iter().copied());
-        counts.extend(starts.zip(*ends).map(|(from, to)| to.wrapping_sub(from).to_le_bytes()));
+        for count in starts.zip(*ends).map(|(from, to)| to.wrapping_sub(from)) {
+            column.push((count ^ before).to_le_bytes());
+            before = count;
+        }
     }
-    put_column(out, &differences(&counts));
 }
 
 fn take_ends(from: &mut Reader<'_>, warps: usize) -> Result<Vec<Vec<u32>>, Error> {
@@ -225,9 +260,9 @@ fn take_ends(from: &mut Reader<'_>, warps: usize) -> Result<Vec<Vec<u32>>, Error
 }
 
 /// Each value XORed with the one before.
-fn differences<const N: usize>(values: &[[u8; N]]) -> Vec<[u8; N]> {
-    let before = std::iter::once([0; N]).chain(values.iter().copied());
-    values.iter().zip(before).map(|(v, b)| xor(*v, b)).collect()
+fn differences<const N: usize>(values: &[[u8; N]]) -> impl ExactSizeIterator<Item = [u8; N]> {
+    let mut before = [0; N];
+    values.iter().map(move |value| xor(*value, std::mem::replace(&mut before, *value)))
 }
 
 fn sums<const N: usize>(mut values: Vec<[u8; N]>) -> Vec<[u8; N]> {
@@ -242,16 +277,12 @@ fn sums<const N: usize>(mut values: Vec<[u8; N]>) -> Vec<[u8; N]> {
 fn put_events(out: &mut Vec<u8>, warps: &[&[Event]]) {
     warps.iter().for_each(|events| put_number(out, events.len() as u64));
     let all: Vec<Event> = warps.iter().copied().flatten().copied().collect();
-    let column = |get: fn(&Event) -> u64| all.iter().map(|e| get(e).to_le_bytes()).collect::<Vec<_>>();
-    let mut clock = 0;
-    let clocks: Vec<[u8; 4]> = all
-        .iter()
-        .map(|e| e.clock.wrapping_sub(std::mem::replace(&mut clock, e.clock)).to_le_bytes())
-        .collect();
-    put_column(out, &all.iter().map(|e| e.site.0.to_le_bytes()).collect::<Vec<_>>());
-    put_column(out, &differences(&column(|e| e.mask.0)));
-    put_column(out, &column(|e| e.value));
-    put_column(out, &clocks);
+    put_column(out, all.iter().map(|e| e.site.0.to_le_bytes()));
+    put_column(out, differences(&all.iter().map(|e| e.mask.0.to_le_bytes()).collect::<Vec<_>>()));
+    put_column(out, all.iter().map(|e| e.value.to_le_bytes()));
+    let mut before = 0;
+    let clocks = all.iter().map(|e| e.clock.wrapping_sub(std::mem::replace(&mut before, e.clock)));
+    put_column(out, clocks.map(u32::to_le_bytes));
 }
 
 fn take_events(from: &mut Reader<'_>, warps: usize) -> Result<Vec<Vec<Event>>, Error> {
@@ -379,31 +410,72 @@ fn take_level(
     }
 }
 
+/// Memory that a thread uses for one frame after the other: fresh memory costs more time than what is written
+/// into it.
+#[derive(Default)]
+struct Packer {
+    /// With its tables, which it would clear and allocate each time.
+    compressor: Option<Compressor<'static>>,
+    unpacked: Vec<u8>,
+    packed: Vec<u8>,
+}
+
+/// Maximum number of bytes that a thread keeps of each list of its [`Packer`].
+const KEPT: usize = 16 << 20;
+
 thread_local! {
-    /// Kept, with the tables that it would clear and allocate each time.
-    static PACKER: RefCell<Option<Compressor<'static>>> = const { RefCell::new(None) };
+    static PACKER: RefCell<Packer> = RefCell::default();
+}
+
+/// Calls `f` with the packer of the thread.
+fn with_packer<T>(f: impl Fn(&mut Packer) -> T) -> T {
+    // A thread that is ending has none any more.
+    PACKER.try_with(|packer| f(&mut packer.borrow_mut())).unwrap_or_else(|_| f(&mut Packer::default()))
+}
+
+/// Packs the streams of warps, the first of which has index `first` in the launch's list. Returns the size of
+/// the unpacked frame, and its packed bytes.
+pub fn pack_streams(first: usize, warps: &[WarpStream]) -> std::io::Result<(u64, Vec<u8>)> {
+    with_packer(|packer| {
+        let mut unpacked = std::mem::take(&mut packer.unpacked);
+        unpacked.clear();
+        put(&mut unpacked, first, warps);
+        let size = unpacked.len() as u64;
+        let packed = match size {
+            0..=MOST => packer.pack(&unpacked),
+            _ => Err(std::io::Error::other(format!("it takes {size} bytes; a frame has at most {MOST}"))),
+        };
+        unpacked.shrink_to(KEPT);
+        packer.unpacked = unpacked;
+        Ok((size, packed?))
+    })
 }
 
 /// Compresses bytes with zstd, and appends zeros that decoders skip if readers would refuse so much content.
 pub fn pack(bytes: &[u8]) -> std::io::Result<Vec<u8>> {
-    let mut packed = compressed(bytes)?;
-    let over = (bytes.len() as u64).saturating_sub(most(packed.len()));
-    if over > 0 {
-        let zeros = u32::try_from(over.div_ceil(RATIO)).map_err(std::io::Error::other)?;
-        packed.extend(SKIPPED);
-        packed.extend(zeros.to_le_bytes());
-        packed.resize(packed.len() + zeros as usize, 0);
-    }
-    Ok(packed)
+    with_packer(|packer| packer.pack(bytes))
 }
 
-fn compressed(bytes: &[u8]) -> std::io::Result<Vec<u8>> {
-    let packed = PACKER.try_with(|kept| match &mut *kept.borrow_mut() {
-        Some(packer) => packer.compress(bytes),
-        none => none.insert(Compressor::new(LEVEL)?).compress(bytes),
-    });
-    // A thread that is ending has none any more.
-    packed.unwrap_or_else(|_| zstd::bulk::compress(bytes, LEVEL))
+impl Packer {
+    fn pack(&mut self, bytes: &[u8]) -> std::io::Result<Vec<u8>> {
+        self.packed.clear();
+        self.packed.reserve(zstd::zstd_safe::compress_bound(bytes.len()));
+        let compressor = match &mut self.compressor {
+            Some(compressor) => compressor,
+            none => none.insert(Compressor::new(LEVEL)?),
+        };
+        compressor.compress_to_buffer(bytes, &mut self.packed)?;
+        let over = (bytes.len() as u64).saturating_sub(most(self.packed.len()));
+        if over > 0 {
+            let zeros = u32::try_from(over.div_ceil(RATIO)).map_err(std::io::Error::other)?;
+            self.packed.extend(SKIPPED);
+            self.packed.extend(zeros.to_le_bytes());
+            self.packed.resize(self.packed.len() + zeros as usize, 0);
+        }
+        let packed = self.packed.as_slice().to_vec();
+        self.packed.shrink_to(KEPT);
+        Ok(packed)
+    }
 }
 
 /// Unpacks what must be `size` bytes; no more than that is ever held.

@@ -34,7 +34,8 @@ pub fn parts(data: &[u8]) {
             let info = |i: u8| WarpInfo { warp: WarpId(i.into()), ..WarpInfo::default() };
             let infos: Vec<WarpInfo> = (0..warps).map(info).collect();
             if let Ok(streams) = frame::parse(bytes, VERSION, 0, &infos, 100) {
-                let written = frame::unpacked(0, &streams);
+                let mut written = Vec::new();
+                frame::put(&mut written, 0, &streams);
                 assert_eq!(frame::parse(&written, VERSION, 0, &infos, 100).as_ref(), Ok(&streams));
             }
         }

@@ -139,15 +139,10 @@ const ABSENT: &str = "only the index of this recording was read";
 impl Packed {
     /// Packs the streams of warps, the first of which has index `first`.
     fn new(first: usize, warps: &[WarpStream]) -> std::io::Result<Packed> {
-        let unpacked = frame::unpacked(first, warps);
-        let size = unpacked.len() as u64;
-        if size > frame::MOST {
+        let (size, bytes) = frame::pack_streams(first, warps).map_err(|e| {
             let warp = warps.first().map(|w| w.warp).unwrap_or_default();
-            let most = frame::MOST;
-            let say = format!("the stream of {warp} takes {size} bytes; a frame has at most {most}");
-            return Err(std::io::Error::other(say));
-        }
-        let bytes = frame::pack(&unpacked)?;
+            std::io::Error::new(e.kind(), format!("the stream of {warp} is not written: {e}"))
+        })?;
         let checksum = xxh3_64(&bytes);
         let version = crate::codec::VERSION;
         Ok(Packed { bytes: Part::own(bytes), size, checksum, version, sites: u32::MAX, offset: 0 })

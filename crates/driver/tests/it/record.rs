@@ -72,7 +72,7 @@ fn sized_plan(warp_size: WarpSize, level: Level) -> Plan {
         module: Module { functions: vec![function], sites: vec![Site::default(); 4], ..Module::default() },
         functions: vec![FunctionPlan::default()],
         probe_state: Default::default(),
-        finals: Finals { used: [true, false, true, false], warp_size },
+        finals: Finals { used: [true, false, true, false], warp_size, ..Finals::default() },
     }
 }
 

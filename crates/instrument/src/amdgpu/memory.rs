@@ -95,6 +95,7 @@ impl Compiler<'_> {
         }
         let (opcode, data) = match parts.last() {
             Some(&"u64") => ("global_store_dwordx2", self.pair(from)?),
+            Some(&"u16") => ("global_store_short", self.half(from, false)?),
             Some(&"u8") => ("global_store_byte", self.half(from, false)?),
             _ => ("global_store_dword", self.half(from, false)?),
         };

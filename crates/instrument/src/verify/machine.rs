@@ -269,6 +269,7 @@ pub(super) fn within(space: Space, address: u64) -> bool {
 fn ty_bytes(ty: Type) -> u64 {
     match mask(ty) {
         u64::MAX => 8,
+        0xFFFF => 2,
         0xFF => 1,
         _ => 4,
     }

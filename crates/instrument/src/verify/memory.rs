@@ -41,12 +41,13 @@ impl Memory {
     }
 }
 
-/// Reads 2, 4 or 8 bytes.
+/// Reads 1, 2, 4 or 8 bytes.
 pub(super) fn read(memory: &Memory, at: u64, size: u64) -> u64 {
     let word = |at: u64| u64::from(memory.word(at));
     match size {
         8 => word(at) | word(at + 4) << 32,
         2 => word(at & !3) >> (8 * (at & 3)) & 0xFFFF,
+        1 => word(at & !3) >> (8 * (at & 3)) & 0xFF,
         _ => word(at),
     }
 }

@@ -43,7 +43,7 @@ use crate::function::wgmma::WgmmaHazards;
 use crate::insert::coalesced::{self, BranchEvent};
 use crate::insert::event_site::{EventPlacement, decided_at, event_at, stores, unreadable};
 use crate::insert::reservation::{self, Spots};
-use crate::plan::{Action, At, Insertion, RollingHash};
+use crate::plan::{Action, At, Insertion, MostWritten, RollingHash};
 
 /// Logarithm of the distance of checkpoints, in back edges of a lane.
 const CHECKPOINT: u8 = 8;
@@ -70,6 +70,7 @@ pub(crate) struct Recorder<'r, 'b> {
 pub(crate) struct Recorded {
     pub insertions: Vec<Insertion>,
     pub trip_counters: u32,
+    pub most_written: Option<MostWritten>,
     pub skipped: Vec<(SiteId, String)>,
 }
 
@@ -103,7 +104,10 @@ impl Recorder<'_, '_> {
             }
         }
         match level {
-            Level::Path => out.trip_counters = self.path(&mut spots),
+            Level::Path => {
+                out.trip_counters = self.path(&mut spots);
+                out.most_written = reservation::most_written(self.body, &spots);
+            }
             Level::Fingerprint => out.trip_counters = self.print(&mut spots, &mut out),
             Level::Events => out.trip_counters = self.events(&mut spots, &mut out),
             Level::Operands => self.operands(&mut spots, &mut out),

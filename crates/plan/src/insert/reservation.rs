@@ -14,10 +14,10 @@
 use std::collections::{BTreeMap, HashSet};
 
 use prlx_isa::view::{self, BlockId, Class, InstId};
-use prlx_trace::device::{COUNT_BITS, WORD_BITS};
+use prlx_trace::device::{COUNT_BITS, LastWord, WORD_BITS};
 
 use crate::function::body::Body;
-use crate::plan::{Action, At, Insertion, Plan};
+use crate::plan::{Action, At, Insertion, MostWritten, Plan};
 
 /// Insertions by place, in the order of the text; at one place in their order.
 #[derive(Default)]
@@ -85,6 +85,51 @@ pub(crate) fn reserve(body: &Body<'_>, spots: &mut Spots) {
     if let Some(list) = spots.0.get_mut(&At::Entry.order()) {
         size(list, &mut need);
     }
+}
+
+/// How much a lane writes in a kernel at most. `None` if a loop or a callee writes. To be called when the
+/// reserves have their sizes.
+pub(crate) fn most_written(body: &Body<'_>, spots: &Spots) -> Option<MostWritten> {
+    let writes = |action: &Action| bits(action) > 0 || matches!(action, Action::Save);
+    let in_loop = body.graph.loops.iter().flat_map(|l| &l.blocks);
+    if body.function.kind != view::FunctionKind::Kernel
+        || in_loop.flat_map(|b| spots.run(body, *b)).any(|i| writes(&i.action))
+        || spots.0.values().flatten().any(|i| i.action == Action::Save)
+    {
+        return None;
+    }
+    let step = |most: MostWritten, i: &Insertion| {
+        let words = match i.action {
+            Action::Reserve { .. } => 1,
+            // The count can take two words, and room for it a third.
+            Action::TripEnd { .. } => 3,
+            _ => 0,
+        };
+        MostWritten { bits: most.bits + bits(&i.action), words: most.words + words }
+    };
+    let max = |a: MostWritten, b: MostWritten| MostWritten {
+        bits: a.bits.max(b.bits),
+        words: a.words.max(b.words),
+    };
+    // Loops add nothing, so ways back are left out.
+    let mut before = vec![MostWritten::default(); body.parts.len()];
+    if let Some(first) = before.first_mut() {
+        *first = spots.at(At::Entry).iter().fold(MostWritten::default(), step);
+    }
+    let mut most = MostWritten::default();
+    for &part in &body.graph.order {
+        let after = spots.run(body, part).fold(before[part.index()], step);
+        most = max(most, after);
+        for s in succs(body, part.index()) {
+            before[s.index()] = max(before[s.index()], after);
+        }
+    }
+    let counts = spots.0.values().flatten().any(|i| matches!(i.action, Action::TripEnd { .. }));
+    if most.bits <= WORD_BITS && !counts {
+        // The word has room for all of them.
+        most.words = 0;
+    }
+    Some(most)
 }
 
 /// Sets the sizes of the reserves at one place, last first, and removes those that nothing needs.
@@ -339,7 +384,8 @@ fn forward(body: &Body<'_>, spots: &Spots) -> Vec<Option<u32>> {
     taken
 }
 
-/// Proves that no path appends bits without room, by what each reserve promises alone.
+/// Proves that no path appends bits without room, by what each reserve promises alone, and that last words are
+/// large enough.
 ///
 /// # Errors
 /// Names the function and the place where room may be missing.
@@ -350,6 +396,14 @@ pub fn check_capacity(plan: &Plan, module: &view::Module) -> Result<(), String> 
         }
         let body = Body::of(module, view::FuncId(id as u32));
         let spots = Spots::of(&function.insertions);
+        let last_word = most_written(&body, &spots).map_or(LastWord::Whole, |most| LastWord::of(most.bits));
+        if last_word > plan.finals.last_word {
+            let too_small = plan.finals.last_word;
+            return Err(format!(
+                "{}: its last words can need {last_word:?}, not {too_small:?}",
+                body.function.name
+            ));
+        }
         let kernel = body.function.kind == view::FunctionKind::Kernel;
         let start = room(spots.at(At::Entry).iter(), 0, kernel)?;
         let mut rooms: Vec<Option<u32>> = vec![None; body.parts.len()];

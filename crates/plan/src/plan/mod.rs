@@ -22,7 +22,7 @@ pub(crate) mod request;
 
 use prlx_isa::view::FuncId;
 use prlx_trace::WarpSize;
-use prlx_trace::device::Finals;
+use prlx_trace::device::{Finals, LastWord};
 use prlx_trace::kernel::Module;
 
 pub use event_rows::EventRow;
@@ -47,8 +47,17 @@ pub struct Plan {
     pub functions: Vec<FunctionPlan>,
     /// What a probe program keeps; of a recorder it is empty.
     pub probe_state: ProbeState,
-    /// What a warp leaves at its end at level `print`: hashes into which something is folded.
+    /// What a warp leaves at its end: hashes into which something is folded, or last words.
     pub finals: Finals,
+}
+
+/// How much a lane writes at level `path`, at most.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct MostWritten {
+    /// Decisions, or bits of values and counts, on any path through the function.
+    pub bits: u32,
+    /// Words other than the last one.
+    pub words: u32,
 }
 
 /// What goes into one function.
@@ -63,6 +72,9 @@ pub struct FunctionPlan {
     pub insertions: Vec<Insertion>,
     /// Trip-counted loops: how many counters there are.
     pub trip_counters: u32,
+    /// Of a kernel at level `path`, how much a lane writes at most. `None`: that depends on data, or is not
+    /// known.
+    pub most_written: Option<MostWritten>,
 }
 
 impl Plan {
@@ -80,9 +92,20 @@ impl Plan {
         let mut actions = self.functions.iter().flat_map(|f| &f.insertions).map(|i| &i.action);
         actions.any(|a| matches!(a, Action::Probe(code) if code.queries(LaneQuery::Launch)))
     }
+    /// How many elements a lane of a kernel writes to its stream at most. `None`: that depends on data, or is
+    /// not known.
+    pub fn most_elements(&self, kernel: prlx_trace::FuncId) -> Option<u32> {
+        if !self.writes() {
+            return Some(0);
+        }
+        self.functions.get(kernel.index()).and_then(|f| f.most_written).map(|most| most.words)
+    }
     /// [`Plan::finals`] of functions, for warps of that size.
     pub fn finals(functions: &[FunctionPlan], warp_size: WarpSize) -> Finals {
-        let mut finals = Finals { warp_size, ..Finals::default() };
+        let last_word = |f: &FunctionPlan| f.most_written.map_or(LastWord::Whole, |m| LastWord::of(m.bits));
+        let recorded = functions.iter().filter(|f| f.skipped.is_none());
+        let last_word = recorded.map(last_word).max().unwrap_or_default();
+        let mut finals = Finals { warp_size, last_word, ..Finals::default() };
         for insertion in functions.iter().flat_map(|f| &f.insertions) {
             match &insertion.action {
                 Action::Fold { into, .. } => finals.used[*into as usize] = true,

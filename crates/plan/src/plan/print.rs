@@ -33,6 +33,9 @@ impl Plan {
             "{kind} {}: {} slots, {} trip counters",
             function.name, function.slots, plan.trip_counters
         )?;
+        if let Some(most) = plan.most_written {
+            writeln!(f, "  a lane writes at most {} bits, {} full words", most.bits, most.words)?;
+        }
         if let Some(why) = &function.skipped {
             writeln!(f, "  skipped: {why}")?;
         } else if let Some(why) = &plan.skipped {

@@ -94,7 +94,9 @@ impl Recorder {
                         continue;
                     };
                     let kind = shared.kind(&state, &plan, &launch, probe_context);
-                    let size_estimate = state.size_history.estimate(&shared.layout, &launch, kind.recorded());
+                    let most = plan.most_elements(launch.kernel);
+                    let size_estimate =
+                        state.size_history.estimate(&shared.layout, &launch, kind.recorded(), most);
                     asked.push(PendingNode { node, plan, launch, kind, size_estimate });
                 }
             }

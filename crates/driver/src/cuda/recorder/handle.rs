@@ -53,7 +53,8 @@ impl Recorder {
             return Err(UnrecordedReason::Full);
         };
         let kind = shared.kind(&state, plan, &launch, probe_context);
-        let size_estimate = state.size_history.estimate(&shared.layout, &launch, kind.recorded());
+        let most = plan.most_elements(launch.kernel);
+        let size_estimate = state.size_history.estimate(&shared.layout, &launch, kind.recorded(), most);
         let (mut state, room) = shared.library.with_relaxed_capture(|| {
             shared.reserve(state, &[kind], size_estimate, |state, generation| {
                 shared.slot(state, generation, kind)

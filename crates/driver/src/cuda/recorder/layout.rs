@@ -77,6 +77,10 @@ impl Layout {
     pub fn chunk(&self) -> u64 {
         self.shape.chunk()
     }
+    /// Number of chunks of a warp whose lanes write this many elements each.
+    pub fn chunks(&self, elements: u32) -> u64 {
+        u64::from(elements).div_ceil(self.shape.rows() - 1)
+    }
     /// Bytes of the first chunks of a warp's streams.
     pub fn first(&self) -> u64 {
         self.shape.chunk() * self.shape.heads(WARP)
@@ -364,7 +368,7 @@ mod tests {
 
     fn plan(level: Level) -> Plan {
         let request = RecordingRequest::new(level);
-        let finals = Finals { used: [true, true, true, false], warp_size: WARP };
+        let finals = Finals { used: [true, true, true, false], warp_size: WARP, ..Finals::default() };
         Plan {
             request,
             warp_size: WARP,

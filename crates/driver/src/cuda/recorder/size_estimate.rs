@@ -1,7 +1,8 @@
 //! Estimates how much of a pool a launch will write before it has run. The estimate is reserved for it, so
 //! that queued launches do not take each other's memory.
 //!
-//! For an unknown kernel, the estimate is twice the first chunks of all warps. After a launch of the kernel
+//! For an unknown kernel, the estimate is twice the first chunks of all warps, or what they can write at most
+//! where the plan knows that. After a launch of the kernel
 //! was decoded, the estimate is what it used, in proportion to the number of warps, plus an eighth. Launches
 //! of the same shape get the most that such a launch used recently. The size of tracks is known after one
 //! launch of the kernel.
@@ -37,8 +38,9 @@ pub(super) struct SizeHistory {
 }
 
 impl SizeHistory {
-    /// Estimated pool bytes of a launch that records `warps` warps, at most the pool's capacity.
-    pub fn estimate(&self, layout: &Layout, launch: &Launch, warps: u64) -> u64 {
+    /// Estimated pool bytes of a launch that records `warps` warps, at most the pool's capacity. `most` is
+    /// [`Plan::most_elements`](prlx_plan::Plan::most_elements) of its kernel.
+    pub fn estimate(&self, layout: &Layout, launch: &Launch, warps: u64, most: Option<u32>) -> u64 {
         // A probe program has no streams.
         if layout.level == Level::Probe {
             return 0;
@@ -57,7 +59,8 @@ impl SizeHistory {
             }
             None => warps.saturating_mul(layout.first()).saturating_mul(FIRST),
         };
-        size_estimate.min(layout.capacity())
+        let most = most.map_or(u64::MAX, |most| warps.saturating_mul(layout.chunks(most) * layout.chunk()));
+        size_estimate.min(most).min(layout.capacity())
     }
     /// Estimated bytes of each track of such a launch; `None` for an unknown kernel.
     pub fn track(&self, launch: &Launch) -> Option<u64> {
@@ -106,24 +109,28 @@ mod tests {
         let mut size_history = SizeHistory::default();
         let of = |kernel| Launch { kernel: FuncId(kernel), ..Launch::default() };
         // Nothing is known.
-        assert_eq!(size_history.estimate(&layout, &of(0), 10), 20 * chunk);
+        assert_eq!(size_history.estimate(&layout, &of(0), 10, None), 20 * chunk);
         size_history.learn(&of(0), 10, 80 * chunk);
-        assert_eq!(size_history.estimate(&layout, &of(0), 10), 90 * chunk);
-        assert_eq!(size_history.estimate(&layout, &of(0), 20), 180 * chunk);
-        assert_eq!(size_history.estimate(&layout, &of(0), 5), 45 * chunk);
-        assert_eq!(size_history.estimate(&layout, &of(1), 5), 10 * chunk);
+        assert_eq!(size_history.estimate(&layout, &of(0), 10, None), 90 * chunk);
+        assert_eq!(size_history.estimate(&layout, &of(0), 20, None), 180 * chunk);
+        assert_eq!(size_history.estimate(&layout, &of(0), 5, None), 45 * chunk);
+        assert_eq!(size_history.estimate(&layout, &of(1), 5, None), 10 * chunk);
         // Of several shapes the same one.
         size_history.learn(&of(0), 1000, 1000 * chunk);
-        assert_eq!(size_history.estimate(&layout, &of(0), 1000), 1125 * chunk);
-        assert_eq!(size_history.estimate(&layout, &of(0), 10), 90 * chunk);
+        assert_eq!(size_history.estimate(&layout, &of(0), 1000, None), 1125 * chunk);
+        assert_eq!(size_history.estimate(&layout, &of(0), 10, None), 90 * chunk);
         // One that writes nothing is promised nothing, in the end.
         size_history.learn(&of(2), 10, 0);
-        assert_eq!(size_history.estimate(&layout, &of(2), 10), 0);
+        assert_eq!(size_history.estimate(&layout, &of(2), 10, None), 0);
         for _ in 0..200 {
             size_history.learn(&of(0), 10, chunk);
         }
-        assert_eq!(size_history.estimate(&layout, &of(0), 10), chunk);
-        let huge = size_history.estimate(&layout, &of(0), u64::MAX);
+        assert_eq!(size_history.estimate(&layout, &of(0), 10, None), chunk);
+        // Not more than the plan knows: 15 words fit a chunk.
+        assert_eq!(size_history.estimate(&layout, &of(1), 5, Some(0)), 0);
+        assert_eq!(size_history.estimate(&layout, &of(1), 5, Some(15)), 5 * chunk);
+        assert_eq!(size_history.estimate(&layout, &of(1), 5, Some(16)), 10 * chunk);
+        let huge = size_history.estimate(&layout, &of(0), u64::MAX, None);
         assert_eq!(huge, layout.capacity());
         for i in 0..2 * KNOWN as u64 {
             size_history.learn(&of(0), i, chunk);

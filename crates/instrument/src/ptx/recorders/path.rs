@@ -75,7 +75,7 @@ impl Lowering<'_> {
     /// Writes the word that is not full, at the lane's end. It has a place of its own, so a lane that writes
     /// no other word needs no chunk.
     pub(in crate::ptx) fn write_last_word(&self, s: &mut Snippet<'_>) {
-        let shape = self.state.shape;
+        let (last_word, lanes) = (self.plan.finals.last_word.bytes(), self.plan.warp_size.lanes());
         s.ptx(&format!(
             "setp.eq.u32 %~q, %~word, 1;
              @%~q bra $~last#;
@@ -93,14 +93,15 @@ impl Lowering<'_> {
             "mad.wide.u32 %~link, %~warp, {}, %~link;
              mov.u32 %~a, %laneid;
              mad.wide.u32 %~link, %~a, {}, %~link;
-             st.global.cg.u32 [%~link], %~word;
+             st.global.cg.u{} [%~link], %~word;
              bra $~last#;
              $~lost#:
              add.u64 %~cursor, %~cursor, {};
              $~last#:",
-            shape.row(),
-            shape.element,
-            shape.chunk(),
+            lanes * last_word,
+            last_word,
+            8 * last_word,
+            self.state.shape.chunk(),
         ));
     }
 

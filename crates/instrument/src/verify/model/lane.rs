@@ -144,9 +144,10 @@ impl LaneModel {
         if self.cursor & 3 != 0 {
             self.cursor += self.shape().chunk();
         } else if self.recorded() {
-            let of_warp = self.field("finals") + self.warp * self.shape().row();
-            let at = of_warp + u64::from(self.lane) * self.shape().element;
-            write(&mut self.memory, at, 4, self.word.into());
+            let lane = self.warp * self.finals.warp_size.lanes() + u64::from(self.lane);
+            let bytes = self.finals.last_word.bytes();
+            let at = self.field("finals") + lane * bytes;
+            write(&mut self.memory, at, bytes, self.word.into());
         }
     }
 
