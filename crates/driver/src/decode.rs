@@ -238,7 +238,7 @@ impl<'a> Chains<'a> {
 enum FrameWarps {
     /// Warps at these positions, none of which has a chunk or lost anything.
     WithoutChunks(Range<usize>),
-    /// Any others.
+    /// Warps of which at least one has chunks or lost something.
     Found(Vec<WarpChunks>),
 }
 

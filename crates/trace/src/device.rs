@@ -18,8 +18,8 @@
 //! to the first chunk is in `heads`: one entry for each warp (shared) or lane (private).
 //!
 //! **Last words.** At level `path`, the word that a lane has not filled when it ends is not in its stream,
-//! but in [`Context::finals`]: one word for each lane, 0 for none, in the fewest bytes that hold any last word
-//! of the module ([`LastWord`]). Most lanes write no other word, so most warps take no chunk.
+//! but in [`Context::finals`]: one word for each lane, 0 for none. It has the fewest bytes that hold any last
+//! word of the module ([`LastWord`]). Most lanes write no other word, so most warps take no chunk.
 //!
 //! **Cursor.** A lane keeps the address of its next element in a register. If the row part of that address is
 //! 0, the lane needs a new chunk first. The cursor starts as `lane * element` (shared) or 0 (private), that
@@ -103,7 +103,7 @@ pub enum LastWord {
     Byte,
     /// Two bytes: at most 15 decisions.
     Half,
-    /// Four bytes.
+    /// Four bytes: at most [`WORD_BITS`] decisions.
     #[default]
     Whole,
 }
@@ -113,8 +113,8 @@ impl LastWord {
     pub fn of(bits: u32) -> LastWord {
         // The leading 1 is one more bit.
         match bits {
-            ..8 => LastWord::Byte,
-            ..16 => LastWord::Half,
+            0..=7 => LastWord::Byte,
+            8..=15 => LastWord::Half,
             _ => LastWord::Whole,
         }
     }

@@ -384,8 +384,8 @@ fn forward(body: &Body<'_>, spots: &Spots) -> Vec<Option<u32>> {
     taken
 }
 
-/// Proves that no path appends bits without room, by what each reserve promises alone, and that last words are
-/// large enough.
+/// Proves that no path appends bits without room, by what each reserve promises alone, and that last words
+/// are large enough.
 ///
 /// # Errors
 /// Names the function and the place where room may be missing.
