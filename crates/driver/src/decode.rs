@@ -16,7 +16,7 @@ use std::ops::Range;
 
 use prlx_plan::{Plan, RecordingRequest};
 use prlx_trace::device::{Finals, Followers, Head, LastWord, Shape, WideEventRecord, final_bytes};
-use prlx_trace::launch::{Event, Lanes, Launch, OperandRecord};
+use prlx_trace::launch::{Event, Lanes, Launch, OperandRecord, WarpInfo};
 use prlx_trace::{LaneMask, Level, SiteId, StreamFrame, Streams, WarpId, WarpSize, WarpStream};
 
 use crate::digest;
@@ -391,6 +391,11 @@ impl<'a> Pool<'a> {
 impl WarpDecoder<'_> {
     /// Decodes, digests and compresses warps. `first` is the number of kept warps before them.
     fn frame(&self, first: usize, warps: FrameWarps) -> DecodedFrame {
+        if let FrameWarps::WithoutChunks(positions) = &warps
+            && let Some(frame) = self.frame_of_last_words(first, positions.clone())
+        {
+            return frame;
+        }
         let (mut recorded, mut dropped, mut complaints) = (0, 0u64, Complaints::default());
         let mut bytes = Vec::new();
         let decode = |found| {
@@ -407,6 +412,41 @@ impl WarpDecoder<'_> {
         };
         let frame = StreamFrame::new(first, warps);
         DecodedFrame { frame, recorded, dropped, complaints }
+    }
+
+    /// The frame of warps without chunks, if each of their lanes left a word, or none did.
+    fn frame_of_last_words(&self, first: usize, positions: Range<usize>) -> Option<DecodedFrame> {
+        if self.level != Level::Path {
+            return None;
+        }
+        let each = final_bytes(self.level, self.memory.layout) as usize;
+        let last = self.memory.finals.get(positions.start * each..positions.end * each)?;
+        let words = if is_zero(last) { Vec::new() } else { self.last_words(last) };
+        if words.contains(&0) {
+            return None;
+        }
+        let lanes = self.warp_size.lanes();
+        let mut digests = digest::LastWordDigests::new(lanes, u64::from(!words.is_empty()));
+        let of_warps = words.chunks_exact(lanes as usize).chain(std::iter::repeat(&[][..]));
+        let infos = positions.zip(of_warps).map(|(position, words)| {
+            let warp = WarpId(self.memory.first_warp + position as u64);
+            WarpInfo { warp, digest: digests.of(self.kept.base, warp, words), dropped: 0 }
+        });
+        let frame = StreamFrame::of_last_words(first, infos.collect(), lanes as usize, &words).ok()?;
+        let complaints = Complaints::default();
+        Some(DecodedFrame { frame, recorded: words.len() as u64, dropped: 0, complaints })
+    }
+
+    /// The last words in `bytes`.
+    fn last_words(&self, bytes: &[u8]) -> Vec<u32> {
+        match self.memory.layout.last_word {
+            LastWord::None => Vec::new(),
+            LastWord::Byte => bytes.iter().map(|word| u32::from(*word)).collect(),
+            LastWord::Half => {
+                bytes.as_chunks().0.iter().map(|word| u32::from(u16::from_le_bytes(*word))).collect()
+            }
+            LastWord::Whole => bytes.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect(),
+        }
     }
 
     /// Decodes one warp. Also returns complaints about its bytes.
@@ -459,17 +499,7 @@ impl WarpDecoder<'_> {
         if is_zero(last) {
             return (words, ends);
         }
-        let last: Vec<u32> = match self.memory.layout.last_word {
-            LastWord::Byte => last.iter().map(|word| u32::from(*word)).collect(),
-            LastWord::Half => {
-                last.as_chunks().0.iter().map(|word| u32::from(u16::from_le_bytes(*word))).collect()
-            }
-            LastWord::Whole => last.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect(),
-        };
-        if words.is_empty() && !last.contains(&0) {
-            let ends = (1..).zip(&last).map(|(end, _)| end).collect();
-            return (last, ends);
-        }
+        let last = self.last_words(last);
         let (mut all, mut all_ends) = (Vec::with_capacity(words.len() + last.len()), Vec::new());
         let mut from = 0;
         for (end, last) in ends.into_iter().zip(last) {
@@ -635,4 +665,52 @@ fn is_zero(bytes: &[u8]) -> bool {
 /// Reads eight bytes at `at`; 0 past the end.
 fn word(bytes: &[u8], at: usize) -> u64 {
     bytes.get(at..).and_then(|b| b.first_chunk()).map_or(0, |b| u64::from_le_bytes(*b))
+}
+
+#[cfg(test)]
+mod tests {
+    use prlx_trace::Streams;
+
+    use super::*;
+
+    #[test]
+    fn warps_without_chunks_make_the_frame_that_they_make_one_by_one() {
+        let request = RecordingRequest::new(Level::Path);
+        let kept = KeptWarps { request: &request, window: true, base: 7 };
+        let sizes = [(LastWord::Byte, 1usize), (LastWord::Half, 2), (LastWord::Whole, 4)];
+        for (warp_size, (last_word, size)) in
+            [WarpSize::W32, WarpSize::W64].into_iter().flat_map(|w| sizes.map(|size| (w, size)))
+        {
+            let lanes = warp_size.lanes() as usize;
+            // The lowest byte of each word is never 0.
+            let finals: Vec<u8> =
+                (0..3 * lanes * size).map(|i| if i % size == 0 { 1 } else { i as u8 }).collect();
+            let decode = |finals: &[u8], single: bool| {
+                let layout = Finals { last_word, warp_size, ..Finals::default() };
+                let memory = LaunchBuffers { first_warp: 5, heads: &[], finals, layout, sites: 1 };
+                let decoder = WarpDecoder {
+                    level: Level::Path,
+                    warp_size,
+                    chains: Chains::default(),
+                    memory,
+                    kept: &kept,
+                };
+                let one_by_one = (0..3).map(|i| WarpChunks::none(WarpId(5 + i), i as usize)).collect();
+                let frame = match single {
+                    true => decoder.frame_of_last_words(0, 0..3)?,
+                    false => decoder.frame(0, FrameWarps::Found(one_by_one)),
+                };
+                let mut streams = Streams::default();
+                streams.push(frame.frame);
+                Some((frame.recorded, streams.infos().collect::<Vec<_>>(), streams.frame(0).unwrap()))
+            };
+            let expected = decode(&finals, false).unwrap();
+            assert_eq!(expected.0, 3 * lanes as u64);
+            assert_eq!(decode(&finals, true).unwrap(), expected);
+            // A lane without decisions leaves none, and often none of them decides.
+            assert!(decode(&[vec![0; size], finals[size..].to_vec()].concat(), true).is_none());
+            let none = vec![0; finals.len()];
+            assert_eq!(decode(&none, true), decode(&none, false));
+        }
+    }
 }

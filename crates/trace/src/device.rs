@@ -99,6 +99,8 @@ pub const HASHING: u8 = 4;
 /// The size of the words that the lanes of a warp leave at its end at level `path`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub enum LastWord {
+    /// Nothing: no lane leaves one.
+    None,
     /// One byte: at most 7 decisions.
     Byte,
     /// Two bytes: at most 15 decisions.
@@ -121,6 +123,7 @@ impl LastWord {
     /// Its size in bytes.
     pub fn bytes(self) -> u64 {
         match self {
+            LastWord::None => 0,
             LastWord::Byte => 1,
             LastWord::Half => 2,
             LastWord::Whole => 4,

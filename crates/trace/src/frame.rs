@@ -218,6 +218,28 @@ pub fn put<'a>(out: &mut Vec<u8>, first: usize, warps: &'a [WarpStream]) {
     put_events(out, &events.collect::<Vec<_>>());
 }
 
+/// What [`put`] appends for `warps` warps of level `path` with `lanes` lanes, each of which has one word, or
+/// none if there are no words.
+pub fn put_last_words(out: &mut Vec<u8>, first: usize, (warps, lanes): (usize, usize), words: &[u32]) {
+    put_number(out, first as u64);
+    put_number(out, warps as u64);
+    (0..warps).for_each(|_| Level::Path.put(out));
+    (0..warps).for_each(|_| put_number(out, lanes as u64));
+    // Each number of elements is XORed with the one before.
+    let mut counts = Column::of(out, warps * lanes);
+    if !words.is_empty() {
+        counts.push(1u32.to_le_bytes());
+    }
+    let mut column = Column::of(out, words.len());
+    for row in words.chunks(lanes.max(1)) {
+        let mut before = 0;
+        for word in row {
+            column.push((word ^ before).to_le_bytes());
+            before = *word;
+        }
+    }
+}
+
 fn ends(lanes: &Lanes) -> &[u32] {
     match lanes {
         Lanes::Path { ends, .. } | Lanes::Fingerprint { ends, .. } | Lanes::Operands { ends, .. } => ends,
@@ -433,13 +455,12 @@ fn with_packer<T>(f: impl Fn(&mut Packer) -> T) -> T {
     PACKER.try_with(|packer| f(&mut packer.borrow_mut())).unwrap_or_else(|_| f(&mut Packer::default()))
 }
 
-/// Packs the streams of warps, the first of which has index `first` in the launch's list. Returns the size of
-/// the unpacked frame, and its packed bytes.
-pub fn pack_streams(first: usize, warps: &[WarpStream]) -> std::io::Result<(u64, Vec<u8>)> {
+/// Packs a frame that `put` appends to memory. Returns the size of the unpacked frame, and its packed bytes.
+pub fn pack_frame(put: impl Fn(&mut Vec<u8>)) -> std::io::Result<(u64, Vec<u8>)> {
     with_packer(|packer| {
         let mut unpacked = std::mem::take(&mut packer.unpacked);
         unpacked.clear();
-        put(&mut unpacked, first, warps);
+        put(&mut unpacked);
         let size = unpacked.len() as u64;
         let packed = match size {
             0..=MOST => packer.pack(&unpacked),

@@ -139,10 +139,15 @@ const ABSENT: &str = "only the index of this recording was read";
 impl Packed {
     /// Packs the streams of warps, the first of which has index `first`.
     fn new(first: usize, warps: &[WarpStream]) -> std::io::Result<Packed> {
-        let (size, bytes) = frame::pack_streams(first, warps).map_err(|e| {
+        let packed = Packed::of(|out| frame::put(out, first, warps));
+        packed.map_err(|e| {
             let warp = warps.first().map(|w| w.warp).unwrap_or_default();
             std::io::Error::new(e.kind(), format!("the stream of {warp} is not written: {e}"))
-        })?;
+        })
+    }
+    /// Packs a frame that `put` appends to memory.
+    fn of(put: impl Fn(&mut Vec<u8>)) -> std::io::Result<Packed> {
+        let (size, bytes) = frame::pack_frame(put)?;
         let checksum = xxh3_64(&bytes);
         let version = crate::codec::VERSION;
         Ok(Packed { bytes: Part::own(bytes), size, checksum, version, sites: u32::MAX, offset: 0 })
@@ -184,6 +189,22 @@ impl StreamFrame {
         let infos = infos(&warps);
         let body = Packed::new(first, &warps).map_or(Body::Plain(warps), Body::Packed);
         StreamFrame { infos, body }
+    }
+
+    /// [`StreamFrame::new`] for warps with `lanes` lanes at level `path`, if each lane has one word, or none
+    /// has. `words` has those of all lanes, warp by warp. Most frames are such, and take a third of the time
+    /// this way.
+    ///
+    /// # Errors
+    /// If there is no memory to compress them.
+    pub fn of_last_words(
+        first: usize,
+        infos: Vec<WarpInfo>,
+        lanes: usize,
+        words: &[u32],
+    ) -> std::io::Result<StreamFrame> {
+        let packed = Packed::of(|out| frame::put_last_words(out, first, (infos.len(), lanes), words))?;
+        Ok(StreamFrame { infos, body: Body::Packed(packed) })
     }
 }
 

@@ -104,7 +104,7 @@ impl Plan {
     pub fn finals(functions: &[FunctionPlan], warp_size: WarpSize) -> Finals {
         let last_word = |f: &FunctionPlan| f.most_written.map_or(LastWord::Whole, |m| LastWord::of(m.bits));
         let recorded = functions.iter().filter(|f| f.skipped.is_none());
-        let last_word = recorded.map(last_word).max().unwrap_or_default();
+        let last_word = recorded.map(last_word).max().unwrap_or(LastWord::None);
         let mut finals = Finals { warp_size, last_word, ..Finals::default() };
         for insertion in functions.iter().flat_map(|f| &f.insertions) {
             match &insertion.action {

@@ -13,7 +13,7 @@ use crate::cuda::library::mapped::MappedBuffer;
 use crate::cuda::library::open::Library;
 use crate::cuda::recorder::launch::UnrecordedReason;
 use crate::cuda::recorder::layout::{CONTEXT, ContextKind, Layout, ProbeContext, Slot};
-use crate::cuda::recorder::limits::{MAX_LAUNCH_WAIT, NOTICED, SPIN, STALL, UPLOAD};
+use crate::cuda::recorder::limits::{MAX_DELIVERY_WAIT, MAX_LAUNCH_WAIT, NOTICED, SPIN, STALL, UPLOAD};
 use crate::cuda::recorder::state::{AwaitedEvent, Generation, Phase, Placement, State};
 
 /// Data of the program's threads and the recorder's threads.
@@ -132,7 +132,8 @@ impl Shared {
         size_estimate: u64,
         mut find: impl FnMut(&mut State, usize) -> Result<Option<T>, Failure>,
     ) -> (MutexGuard<'s, State>, Result<(usize, T), UnrecordedReason>) {
-        let start = Instant::now();
+        let begun = Instant::now();
+        let (mut start, mut last) = (begun, begun);
         let (mut seen, mut still, mut late) = (state.progress, start, false);
         loop {
             if state.failed.is_some() || state.deadline.is_some() {
@@ -167,10 +168,15 @@ impl Shared {
             }
             let now = Instant::now();
             // A generation that is being copied, or will be next, makes room, however long it takes to
-            // deliver its launches.
+            // deliver the launches before.
             let drained =
                 |g: &Generation| g.phase == Phase::Draining || g.phase == Phase::Closed && g.pending == 0;
-            if state.progress != seen || state.generations.iter().any(drained) {
+            let drains = state.generations.iter().any(drained);
+            if drains && now - begun < MAX_DELIVERY_WAIT {
+                start += now - last;
+            }
+            last = now;
+            if state.progress != seen || drains {
                 (seen, still) = (state.progress, now);
             }
             if state.stalled == Some(seen) || now - still > STALL || now - start > MAX_LAUNCH_WAIT {
