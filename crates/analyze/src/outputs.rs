@@ -450,6 +450,26 @@ impl LaunchReport {
         self.conclude();
     }
 
+    /// Removes findings if the launches have another grid or block and the outputs agree: then a thread with
+    /// the same position has another part of the work, and other decisions. A note says what there was. The
+    /// verdict is computed again.
+    pub fn accept_decisions_of_other_threads(&mut self) {
+        let other = self.differences.iter().any(|d| d.what == LaunchPart::Geometry && is_shape(&d.name));
+        let stopped = self.faults.iter().any(Option::is_some);
+        if !other || self.findings_total == 0 || stopped || !self.outputs_agree() {
+            return;
+        }
+        let (n, at) = self.take_findings();
+        self.accept_geometry();
+        self.notes.retain(|note| note != SAME_THREADS && note != OTHER_GRID);
+        self.notes.push(format!(
+            "other grid or block: {n} {} a different branch{at}. The outputs agree, so it is no difference \
+             (--strict counts it)",
+            if n == 1 { "thread takes" } else { "threads take" },
+        ));
+        self.conclude();
+    }
+
     /// Computes the verdict from the findings, differences, faults and gaps.
     pub fn conclude(&mut self) {
         let differs = self.findings_total > 0
@@ -651,8 +671,12 @@ mod tests {
         );
         add_outputs(&mut found, vec![equal]);
         assert_eq!(found.verdict, Verdict::Differs);
+        found.accept_decisions_of_other_threads();
+        assert_eq!((found.verdict, found.findings_total, found.notes.len()), (Verdict::Same, 0, 1));
         let mut wrong = launch(&[(LaunchPart::Geometry, "grid")]);
         add_outputs(&mut wrong, vec![floats(&[1.0], &[2.0], Tolerance::default()).0]);
-        assert_eq!(wrong.verdict, Verdict::Differs);
+        wrong.findings_total = 1;
+        wrong.accept_decisions_of_other_threads();
+        assert_eq!((wrong.verdict, wrong.findings_total), (Verdict::Differs, 1));
     }
 }
