@@ -29,6 +29,9 @@ pub const MAP_SIDE: u64 = 64;
 const OTHER_GRID: &str =
     "other grid or block: the results agree; decisions were not compared thread by thread";
 
+/// How notes on other launch dimensions begin.
+const OTHER_SHAPE: &str = "other grid or block:";
+
 /// The note on launches whose threads could be compared nevertheless.
 const SAME_THREADS: &str = "other grid or block: the results agree, and so do the decisions of all threads";
 
@@ -384,7 +387,7 @@ impl LaunchReport {
         let compared = self.reshaped.is_none() && self.gaps.is_empty();
         self.gaps.clear();
         let note = if compared { SAME_THREADS } else { OTHER_GRID };
-        if !self.notes.iter().any(|n| n == note || n == OTHER_GRID) {
+        if !self.notes.iter().any(|n| n.starts_with(OTHER_SHAPE)) {
             self.notes.push(note.to_owned());
         }
     }
@@ -461,9 +464,9 @@ impl LaunchReport {
         }
         let (n, at) = self.take_findings();
         self.accept_geometry();
-        self.notes.retain(|note| note != SAME_THREADS && note != OTHER_GRID);
+        self.notes.retain(|note| !note.starts_with(OTHER_SHAPE));
         self.notes.push(format!(
-            "other grid or block: {n} {} a different branch{at}. The outputs agree, so it is no difference \
+            "{OTHER_SHAPE} {n} {} a different branch{at}. The outputs agree, so it is no difference \
              (--strict counts it)",
             if n == 1 { "thread takes" } else { "threads take" },
         ));

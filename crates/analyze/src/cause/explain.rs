@@ -222,6 +222,9 @@ fn operands(walk: &Walk<'_>, last: Option<&Pair>, found: &Found) -> Option<Strin
     let ty = [0, 1].map(|s| walk.flows[s].used_as(&pair.sources[s]));
     let shown = [0, 1].map(|s| {
         let value = walk.flows[s].value(&pair.sources[s], pair.users[s])?;
+        if let Some(Canonical::Place(name, offset)) = walk.canonical(s, &pair.sources[s], pair.users[s], 64) {
+            return Some(format!("`{name}` + {offset}"));
+        }
         let ty = ty[s]
             .or(ty[1 - s])
             .or_else(|| walk.flows[s].type_of(&pair.sources[s]))

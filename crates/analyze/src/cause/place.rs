@@ -28,8 +28,9 @@ pub(super) fn place_of(place: &Place) -> CausePlace {
     }
 }
 
-/// Whether a file belongs to the compiler's own headers: nvcc names their folder from that of its programs,
-/// as `bin/../include`. Other compilers use `lib/clang/19/include` and `cuda-13.0/include`.
+/// Whether a file belongs to the compiler: nvcc names the folder of its headers from that of its programs, as
+/// `bin/../include`. Other compilers use `lib/clang/19/include` and `cuda-13.0/include`. Triton's functions
+/// are in `triton/language`.
 pub(super) fn is_library(path: &str) -> bool {
     let path = path.replace('\\', "/");
     let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
@@ -38,7 +39,8 @@ pub(super) fn is_library(path: &str) -> bool {
         [folder, "include" | "targets"] => folder.starts_with("cuda"),
         _ => false,
     };
-    parts.contains(&"include") && parts.windows(2).any(toolkit)
+    let headers = parts.contains(&"include") && parts.windows(2).any(toolkit);
+    headers || parts.windows(2).any(|pair| pair == ["triton", "language"])
 }
 
 #[cfg(test)]
@@ -51,6 +53,7 @@ mod tests {
         assert!(is_library("/opt/cu13/bin/../targets/x86_64-linux/include/cccl/cub/warp.cuh"));
         assert!(is_library("/usr/local/cuda-13.0/include/sm_20_atomic_functions.hpp"));
         assert!(is_library("/usr/lib/clang/19/include/__clang_cuda_intrinsics.h"));
+        assert!(is_library("/opt/venv/site-packages/triton/language/standard.py"));
         assert!(!is_library("/home/me/cuda-tests/src/include/tile.cuh"));
         assert!(!is_library("/home/me/include/tile.cuh"));
         assert!(!is_library("k.cu"));

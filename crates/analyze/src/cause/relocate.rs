@@ -9,8 +9,11 @@ use super::source_changes::{Change, SourceChanges};
 use super::walk::{Found, Walk};
 use crate::report::{Cause, CauseClass, Location};
 
-/// Puts the line that differs in the place of the cause's line, and says so: the nearest one, or of inlined
-/// code the call that differs.
+/// The most lines of a change that one line can stand for.
+const FEW: usize = 3;
+
+/// Puts the line that differs in the place of the cause's line, if it is the only one. Otherwise names the
+/// nearest. Of inlined code, puts the call that differs there.
 pub(super) fn to_change(walk: &Walk<'_>, found: &Found, cause: &mut Cause) {
     use CauseClass::{Address, Guard, Input, Nan, Operation, Order, Undefined};
     let changes = &walk.code.changes;
@@ -30,17 +33,19 @@ pub(super) fn to_change(walk: &Walk<'_>, found: &Found, cause: &mut Cause) {
     if variable.is_some_and(|name| !named(name)) {
         return;
     }
-    for (side, place) in cause.places.iter_mut().enumerate() {
+    let of = pair([0, 1].map(|side| lines(change, side)));
+    let only = changes.count() == 1 && change.lines.iter().all(|lines| lines.len() <= FEW);
+    let which = match only {
+        true => format!("only {of} differs"),
+        false => format!("the nearest change is {of}"),
+    };
+    cause.what = format!("{}; line {} is the same in both sources, and {which}", cause.what, own.line);
+    // Of several changes, another one can be the reason.
+    for (side, place) in cause.places.iter_mut().enumerate().filter(|_| only) {
         if let (Some(place), Some(new)) = (place, location(change, side)) {
             place.location = Some(new);
         }
     }
-    let of = pair([0, 1].map(|side| lines(change, side)));
-    let which = match changes.count() {
-        1 => format!("only {of} differs"),
-        n => format!("of {n} changes, {of} is the nearest"),
-    };
-    cause.what = format!("{}; line {} is the same in both sources, and {which}", cause.what, own.line);
 }
 
 /// Of code that was inlined and reads the same on both sides: puts the call that differs in its place.
@@ -51,16 +56,21 @@ fn to_call(changes: &SourceChanges, cause: &mut Cause) {
         let Some(location) = place.as_mut().and_then(|place| place.location.as_mut()) else { continue };
         let call = location.inlined.iter().position(|call| differs(side, call));
         let Some(call) = call.filter(|_| !differs(side, location)) else { continue };
-        of = of.or(Some(location.line));
+        of = of.or(Some(format!("{}:{}", file_name(&location.file), location.line)));
         let outer = location.inlined.split_off(call + 1);
         let inlined = std::mem::take(&mut location.inlined);
         if let Some(call) = inlined.into_iter().next_back() {
             *location = Location { inlined: outer, ..call };
         }
     }
-    if let Some(line) = of {
-        cause.what = format!("{}; the code was inlined from line {line}, and the call differs", cause.what);
+    if let Some(of) = of {
+        cause.what = format!("{}; the code was inlined from {of}, and the call differs", cause.what);
     }
+}
+
+/// A path without its folders.
+fn file_name(path: &str) -> &str {
+    path.rsplit(['/', '\\']).next().unwrap_or(path)
 }
 
 /// The name of the buffer or variable whose content before the launch is the first difference.
