@@ -40,8 +40,9 @@ pub(super) fn to_change(walk: &Walk<'_>, found: &Found, cause: &mut Cause) {
         false => format!("the nearest change is {of}"),
     };
     cause.what = format!("{}; line {} is the same in both sources, and {which}", cause.what, own.line);
-    // Of several changes, another one can be the reason.
-    for (side, place) in cause.places.iter_mut().enumerate().filter(|_| only) {
+    // Of several changes, another one can be the reason. An order has its place where the sum is.
+    let moves = only && found.class != Order;
+    for (side, place) in cause.places.iter_mut().enumerate().filter(|_| moves) {
         if let (Some(place), Some(new)) = (place, location(change, side)) {
             place.location = Some(new);
         }
