@@ -12,8 +12,11 @@ use crate::report::{Cause, CauseClass, Location};
 /// The most lines of a change that one line can stand for.
 const FEW: usize = 3;
 
-/// Puts the line that differs in the place of the cause's line, if it is the only one. Otherwise names the
-/// nearest. Of inlined code, puts the call that differs there.
+/// The most changes that are listed.
+const LISTED: usize = 5;
+
+/// Puts the line that differs in the place of the cause's line, if it is the only one. Otherwise lists
+/// what differs. Of inlined code, puts the call that differs there.
 pub(super) fn to_change(walk: &Walk<'_>, found: &Found, cause: &mut Cause) {
     use CauseClass::{Address, Guard, Input, Nan, Operation, Order, Undefined};
     let changes = &walk.code.changes;
@@ -33,11 +36,15 @@ pub(super) fn to_change(walk: &Walk<'_>, found: &Found, cause: &mut Cause) {
     if variable.is_some_and(|name| !named(name)) {
         return;
     }
-    let of = pair([0, 1].map(|side| lines(change, side)));
     let only = changes.count() == 1 && change.lines.iter().all(|lines| lines.len() <= FEW);
-    let which = match only {
-        true => format!("only {of} differs"),
-        false => format!("the nearest change is {of}"),
+    let words = |c: &Change| pair([0, 1].map(|side| lines(c, side)));
+    let which = match changes.count() {
+        1 => format!("only {} differs", words(change)),
+        2..=LISTED => {
+            let all: Vec<String> = changes.iter().map(words).collect();
+            format!("these lines differ: {}", all.join(", "))
+        }
+        n => format!("of {n} changes, the nearest is {}", words(change)),
     };
     cause.what = format!("{}; line {} is the same in both sources, and {which}", cause.what, own.line);
     // Of several changes, another one can be the reason. An order has its place where the sum is.

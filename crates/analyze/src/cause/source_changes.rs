@@ -86,6 +86,10 @@ impl SourceChanges {
             });
         }
     }
+    /// All changes of one file after those of another, in the order of lines.
+    pub fn iter(&self) -> impl Iterator<Item = &Change> {
+        self.list.iter()
+    }
     /// How many places differ.
     pub fn count(&self) -> usize {
         self.list.len()

@@ -100,8 +100,8 @@ impl<'a> Walk<'a> {
         }
         walk
     }
-    /// The best of what was found: on a line that differs, then the best rank, and of that what was executed
-    /// first.
+    /// The best of what was found: on the one line that differs, then the best rank, and of that what was
+    /// executed first.
     pub fn best(&self) -> Option<&Found> {
         let order = |f: &Found| {
             let order = |side: usize| f.places[side].map_or(u64::MAX, |at| self.flows[side].order(at));
@@ -109,10 +109,10 @@ impl<'a> Walk<'a> {
         };
         self.found.iter().min_by_key(|f| (!self.leads(f), f.rank, order(f), f.pair))
     }
-    /// Whether a first difference comes before others whatever its rank: it is on a line of the source that
-    /// differs, or the inputs differ.
+    /// Whether a first difference comes before others whatever its rank: it is on the one line of the source
+    /// that differs, or the inputs differ.
     pub fn leads(&self, found: &Found) -> bool {
-        found.class == CauseClass::Input || self.on_change(found)
+        found.class == CauseClass::Input || self.code.changes.count() == 1 && self.on_change(found)
     }
     /// Whether a first difference is on a line of the source that differs.
     pub fn on_change(&self, found: &Found) -> bool {
@@ -338,8 +338,13 @@ impl<'a> Walk<'a> {
                 return true;
             }
         }
-        let what = "the threads take different branches".into();
-        self.find(pair, CauseClass::Guard, 1, branches.map(Some), what);
+        let took = [0, 1].map(|s| self.flows[s].visit(branches[s]).map(|v| v.lanes >> branches[s].lane & 1));
+        let polarity = instructions.map(|i| i.guard.map(|g| g.1));
+        let (rank, what) = match took[0] == took[1] && polarity[0] == polarity[1] {
+            true => (3, "the threads run other code after this branch"),
+            false => (1, "the threads take different branches"),
+        };
+        self.find(pair, CauseClass::Guard, rank, branches.map(Some), what.into());
         true
     }
     fn memory(&mut self, pair: usize, p: &Pair, words: [Word; 2]) {
