@@ -42,16 +42,20 @@ pub(super) struct SourceChanges {
 impl SourceChanges {
     /// Compares the files of both sides.
     pub fn new(flows: [&DataFlow; 2], files: [&SourceFiles; 2]) -> SourceChanges {
-        let mut free: Vec<&(String, String)> = files[1].iter().filter(|f| !is_library(&f.0)).collect();
         let mut out = SourceChanges::default();
         let name = |path: &str| path.rsplit(['/', '\\']).next().unwrap_or(path).to_owned();
-        for a in files[0].iter().filter(|f| !is_library(&f.0)) {
-            let same_name = free.iter().position(|b| name(&b.0) == name(&a.0));
-            // One file of another name is another version of the same source.
-            let only = (files[0].len() == 1 && free.len() == 1).then_some(0);
-            if let Some(i) = same_name.or(only) {
-                out.compare([a, free.remove(i)]);
+        let [mut rest, mut free] =
+            files.map(|files| files.iter().filter(|f| !is_library(&f.0)).collect::<Vec<_>>());
+        rest.retain(|a| match free.iter().position(|b| name(&b.0) == name(&a.0)) {
+            Some(i) => {
+                out.compare([*a, free.remove(i)]);
+                false
             }
+            None => true,
+        });
+        // The one file of another name is another version of the same source.
+        if let ([a], [b]) = (&rest[..], &free[..]) {
+            out.compare([*a, *b]);
         }
         let sync = |side: usize| {
             let code = flows[side].instructions.iter().filter(|i| i.action == Action::Sync);
@@ -128,6 +132,18 @@ mod tests {
         let files = [a, b].map(|text| vec![("k.cu".to_owned(), text.to_owned())]);
         let flow = DataFlow::default();
         SourceChanges::new([&flow, &flow], [&files[0], &files[1]])
+    }
+
+    #[test]
+    fn a_file_of_another_name_is_another_version() {
+        let header = ("/usr/local/cuda/include/sm_30_intrinsics.hpp".to_owned(), "shfl\n".to_owned());
+        let good = vec![("good.cu".to_owned(), "a\nb\n".to_owned()), header.clone()];
+        let bad = vec![header, ("bad.cu".to_owned(), "a\nB\n".to_owned())];
+        let flow = DataFlow::default();
+        let found = SourceChanges::new([&flow, &flow], [&good, &bad]);
+        assert_eq!(found.count(), 1);
+        assert_eq!(found.at(1, "bad.cu", 2), found.at(0, "good.cu", 2));
+        assert_eq!(found.at(1, "bad.cu", 1), None);
     }
 
     #[test]
