@@ -52,6 +52,8 @@ pub(super) fn to_change(walk: &Walk<'_>, found: &Found, cause: &mut Cause) {
     for (side, place) in cause.places.iter_mut().enumerate().filter(|_| moves) {
         if let (Some(place), Some(new)) = (place, location(change, side)) {
             place.location = Some(new);
+            // It counts executions of the instruction, which is on another line.
+            place.trip = 0;
         }
     }
 }
