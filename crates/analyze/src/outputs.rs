@@ -29,6 +29,9 @@ pub const MAP_SIDE: u64 = 64;
 const OTHER_GRID: &str =
     "other grid or block: the results agree; decisions were not compared thread by thread";
 
+/// How notes on other launch dimensions begin.
+const OTHER_SHAPE: &str = "other grid or block:";
+
 /// The note on launches whose threads could be compared nevertheless.
 const SAME_THREADS: &str = "other grid or block: the results agree, and so do the decisions of all threads";
 
@@ -384,7 +387,7 @@ impl LaunchReport {
         let compared = self.reshaped.is_none() && self.gaps.is_empty();
         self.gaps.clear();
         let note = if compared { SAME_THREADS } else { OTHER_GRID };
-        if !self.notes.iter().any(|n| n == note || n == OTHER_GRID) {
+        if !self.notes.iter().any(|n| n.starts_with(OTHER_SHAPE)) {
             self.notes.push(note.to_owned());
         }
     }
@@ -446,6 +449,26 @@ impl LaunchReport {
             "two builds: {n} {} a condition on one side alone{at}, and nothing follows from it. The outputs \
              agree, so it is no difference (--strict counts it)",
             if n == 1 { "thread evaluates" } else { "threads evaluate" },
+        ));
+        self.conclude();
+    }
+
+    /// Removes findings if the launches have another grid or block and the outputs agree: then a thread with
+    /// the same position has another part of the work, and other decisions. A note says what there was. The
+    /// verdict is computed again.
+    pub fn accept_decisions_of_other_threads(&mut self) {
+        let other = self.differences.iter().any(|d| d.what == LaunchPart::Geometry && is_shape(&d.name));
+        let stopped = self.faults.iter().any(Option::is_some);
+        if !other || self.findings_total == 0 || stopped || !self.outputs_agree() {
+            return;
+        }
+        let (n, at) = self.take_findings();
+        self.accept_geometry();
+        self.notes.retain(|note| !note.starts_with(OTHER_SHAPE));
+        self.notes.push(format!(
+            "{OTHER_SHAPE} {n} {} a different branch{at}. The outputs agree, so it is no difference \
+             (--strict counts it)",
+            if n == 1 { "thread takes" } else { "threads take" },
         ));
         self.conclude();
     }
@@ -651,8 +674,12 @@ mod tests {
         );
         add_outputs(&mut found, vec![equal]);
         assert_eq!(found.verdict, Verdict::Differs);
+        found.accept_decisions_of_other_threads();
+        assert_eq!((found.verdict, found.findings_total, found.notes.len()), (Verdict::Same, 0, 1));
         let mut wrong = launch(&[(LaunchPart::Geometry, "grid")]);
         add_outputs(&mut wrong, vec![floats(&[1.0], &[2.0], Tolerance::default()).0]);
-        assert_eq!(wrong.verdict, Verdict::Differs);
+        wrong.findings_total = 1;
+        wrong.accept_decisions_of_other_threads();
+        assert_eq!((wrong.verdict, wrong.findings_total), (Verdict::Differs, 1));
     }
 }

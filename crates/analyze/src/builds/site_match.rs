@@ -3,7 +3,7 @@
 //! Identical decode programs match by number. Otherwise functions match by name, and kernels also by their
 //! name in the source ([`kernel_names`]). Source lines match by a diff of the stored texts
 //! ([`super::source_diff`]). Sites match by their key, then by line and class, then by class and order
-//! between matched sites. Loops match by the line of their header, and order.
+//! between matched sites, of one source only on one line. Loops match by the line of their header, and order.
 //!
 //! # Invariants
 //! Common numbers are A's numbers; what only B has gets the numbers after them. A site without a match is
@@ -123,7 +123,13 @@ fn kernels(m: &Module) -> BTreeSet<&str> {
     m.functions.iter().filter(|f| f.kernel).map(|f| f.name.as_str()).collect()
 }
 
-fn sites([a, _]: [&Module; 2], [keys_a, keys_b]: &[Vec<SiteKey>; 2]) -> Vec<u32> {
+/// Whether both sides were built from the same text, as far as texts were recorded.
+fn same_source([a, b]: [&Module; 2]) -> bool {
+    let [a, b] = [a, b].map(|m| m.files.iter().filter_map(|f| f.text.as_deref()).collect::<BTreeSet<&str>>());
+    !a.is_empty() && a == b
+}
+
+fn sites([a, b]: [&Module; 2], [keys_a, keys_b]: &[Vec<SiteKey>; 2]) -> Vec<u32> {
     let mut to: Vec<Option<u32>> = match_keys(keys_a, keys_b);
     // Compilers give line 0 to code that merges values of several lines. It has no place in the source by
     // which to match it.
@@ -152,9 +158,12 @@ fn sites([a, _]: [&Module; 2], [keys_a, keys_b]: &[Vec<SiteKey>; 2]) -> Vec<u32>
     let ka: Vec<_> = free_a.iter().map(|&i| coarsest(gap_a(i), &keys_a[i as usize])).collect();
     let kb: Vec<_> = free_b.iter().map(|i| coarsest(before_b[i], &keys_b[*i as usize])).collect();
     let count = |keys: &[(u32, u32, SiteClass)], k| keys.iter().filter(|x| **x == k).count();
+    // In one source, another line is another place.
+    let same_source = same_source([a, b]);
+    let elsewhere = |a: u32, b: u32| same_source && keys_a[a as usize].line() != keys_b[b as usize].line();
     for ((i, m), k) in free_b.iter().zip(match_keys(&ka, &kb)).zip(&kb) {
         if count(&ka, *k) == count(&kb, *k) {
-            to[*i as usize] = m.map(|m| free_a[m as usize]);
+            to[*i as usize] = m.map(|m| free_a[m as usize]).filter(|m| !elsewhere(*m, *i));
         }
     }
     let mut extra = a.sites.len() as u32;

@@ -2,10 +2,11 @@
 //!
 //! A walk that passes an access with such a finding ends there: what it meets behind a race is chance.
 
-use prlx_trace::check::{Check, Finding, Findings, Grade, Kind};
+use prlx_trace::check::{Check, Finding, Findings, Grade, Kind, Place};
 
 use super::flow::Source;
 use super::place::place_of;
+use super::source_changes::SourceChanges;
 use super::walk::{Found, Walk};
 use crate::report::{Cause, CauseClass, LaunchDifference, LaunchPart, LaunchReport};
 
@@ -38,30 +39,33 @@ pub(super) fn refine<'a>(
     found: &mut Found,
 ) -> Option<ByCheck<'a>> {
     // Code that differs is the cause, and the finding follows from it.
-    if found.rank == 0
-        && matches!(found.class, CauseClass::Operation | CauseClass::Address | CauseClass::Guard)
-    {
+    let of_code = matches!(found.class, CauseClass::Operation | CauseClass::Address | CauseClass::Guard);
+    if of_code && found.rank == 0 {
         return None;
     }
+    // One change in the source, and not of a barrier: an error elsewhere follows from it.
+    let changes = &walk.code.changes;
+    let follows = of_code && !walk.code.same && changes.count() == 1 && !changes.synchronise;
     let lines = [0, 1].map(|side| lines(walk, side, found));
     let weak = walk.code.same
         || matches!(found.class, CauseClass::Stale | CauseClass::Order | CauseClass::Undefined)
         || found.rank >= 2;
-    let mut best: Option<(bool, ByCheck<'a>)> = None;
+    let mut best: Option<((bool, bool), ByCheck<'a>)> = None;
     for side in [1, 0] {
         for finding in findings[side].list.iter().filter(|f| f.kind.grade() == Grade::Error) {
             let Some(class) = class(finding.kind) else { continue };
-            let on_way = finding
-                .sides
-                .iter()
-                .filter_map(|s| s.place.as_ref())
-                .any(|p| lines[side].contains(&(p.function.as_str(), p.module_line)));
+            if follows && !places(finding).any(|p| changes.touch(side, p)) {
+                continue;
+            }
+            let on_way = places(finding).any(|p| lines[side].contains(&(p.function.as_str(), p.module_line)));
             let alone = !findings[1 - side].list.iter().any(|other| alike(finding, other));
             if !(alone || weak) || !(on_way || alone && weak) {
                 continue;
             }
-            if best.as_ref().is_none_or(|(way, _)| on_way && !way) {
-                best = Some((on_way, ByCheck { side, finding, class }));
+            // What a barrier would order is also read before it is written.
+            let quality = (on_way, class == CauseClass::Race);
+            if best.as_ref().is_none_or(|(of_best, _)| quality > *of_best) {
+                best = Some((quality, ByCheck { side, finding, class }));
             }
         }
     }
@@ -69,6 +73,11 @@ pub(super) fn refine<'a>(
     found.class = check.class;
     found.rank = 0;
     Some(check)
+}
+
+/// The places of a finding.
+fn places(finding: &Finding) -> impl Iterator<Item = &Place> {
+    finding.sides.iter().filter_map(|s| s.place.as_ref())
 }
 
 /// Whether two findings are the same one on both sides.
@@ -100,28 +109,28 @@ fn lines<'a>(walk: &Walk<'a>, side: usize, found: &Found) -> Vec<(&'a str, u32)>
 }
 
 /// Puts a finding's words and places into a cause.
-pub(super) fn fill_in(cause: &mut Cause, check: ByCheck<'_>) {
+/// A place on a line of the source that differs comes first.
+pub(super) fn fill_in(cause: &mut Cause, check: ByCheck<'_>, changes: &SourceChanges) {
     let ByCheck { side, finding, class } = check;
     cause.class = class;
     cause.what = format!("in {}: {}", super::walk::name(side), finding.what);
-    let places = finding.sides.iter().map(|s| {
-        s.place.as_ref().map(|p| {
-            let mut place = place_of(p);
-            if let Some(threads) = s.threads {
-                place.cta = [threads.cta.x, threads.cta.y, threads.cta.z];
-                place.thread = [threads.first.x, threads.first.y, threads.first.z];
-            }
-            place
-        })
-    });
-    let mut places: Vec<_> = places.collect();
-    if class == CauseClass::Undefined && places.len() > 1 {
+    let mut sides: Vec<_> = finding.sides.iter().collect();
+    if class == CauseClass::Undefined && sides.len() > 1 {
         // The load of what nothing wrote comes first, then what uses the value.
-        places.swap(0, 1);
+        sides.swap(0, 1);
     }
+    sides.sort_by_key(|s| !s.place.as_ref().is_some_and(|p| changes.touch(side, p)));
+    let mut places = sides.into_iter().map(|s| {
+        let mut place = place_of(s.place.as_ref()?);
+        if let Some(threads) = s.threads {
+            place.cta = [threads.cta.x, threads.cta.y, threads.cta.z];
+            place.thread = [threads.first.x, threads.first.y, threads.first.z];
+        }
+        Some(place)
+    });
     cause.places = [None, None];
-    cause.places[side] = places.first().cloned().flatten();
-    cause.other = places.get(1).cloned().flatten();
+    cause.places[side] = places.next().flatten();
+    cause.other = places.next().flatten();
     if let Some(help) = &finding.help {
         cause.advice.clone_from(help);
     }
@@ -164,7 +173,7 @@ pub fn add_check_findings(launch: &mut LaunchReport, findings: [&Findings; 2]) -
         let explains = alone.iter().find_map(|(side, f)| Some((*side, *f, class(f.kind)?)));
         if let Some((side, finding, class)) = explains {
             let mut cause = Cause { advice: class.advice().to_owned(), ..Cause::default() };
-            fill_in(&mut cause, ByCheck { side, finding, class });
+            fill_in(&mut cause, ByCheck { side, finding, class }, &SourceChanges::default());
             launch.causes.push(cause);
         }
     }

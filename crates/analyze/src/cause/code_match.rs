@@ -9,6 +9,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use prlx_trace::dataflow::{Action, DataFlow, Instruction, Operand, Operation};
 
+use super::source_changes::{SourceChanges, SourceFiles};
 use crate::edit_script;
 
 /// Which instruction of one side is which of the other.
@@ -22,6 +23,8 @@ pub struct CodeMatch {
     pub similar: bool,
     /// Whether both sides are the same code.
     pub same: bool,
+    /// The lines of the source that differ.
+    pub changes: SourceChanges,
 }
 
 /// How much of an instruction a key has.
@@ -29,6 +32,8 @@ pub struct CodeMatch {
 enum Detail {
     /// Opcode, constants and the text of the source line.
     All,
+    /// Opcode and the text of the source line, of equally many instructions.
+    Here,
     /// Opcode and the text of the source line.
     Line,
     /// The opcode alone.
@@ -39,7 +44,7 @@ enum Detail {
 
 impl CodeMatch {
     /// Matches the code of two launches.
-    pub fn new(sides: [&DataFlow; 2]) -> CodeMatch {
+    pub fn new(sides: [&DataFlow; 2], files: [&SourceFiles; 2]) -> CodeMatch {
         let [a, b] = sides.map(|s| &s.instructions[..]);
         let mut out = CodeMatch {
             partner: [vec![None; a.len()], vec![None; b.len()]],
@@ -48,8 +53,11 @@ impl CodeMatch {
         };
         let keys = [a, b].map(|code| code.iter().map(|i| key(i, Detail::All)).collect::<Vec<u64>>());
         out.same = keys[0] == keys[1];
+        out.changes = SourceChanges::new(sides, files);
         out.align(&keys, [0..a.len(), 0..b.len()]);
-        for detail in [Detail::All, Detail::Line, Detail::Opcode, Detail::Work] {
+        // Instructions on one line that differ in a constant are partners where they are. Copies of a loop's
+        // body have the same constants at other copies.
+        for detail in [Detail::Here, Detail::All, Detail::Line, Detail::Opcode, Detail::Work] {
             out.fill([a, b], detail);
         }
         let matched = out.partner[0].iter().flatten().count();

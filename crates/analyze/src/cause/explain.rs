@@ -12,6 +12,7 @@ use super::checks;
 use super::code_match::CodeMatch;
 use super::flow::{At, Flow, Source, Word};
 use super::place::place_of;
+use super::source_changes::SourceFiles;
 use super::value::{Canonical, canonical};
 use super::walk::{Context, Found, Pair, Walk};
 use crate::outputs::index;
@@ -49,6 +50,8 @@ pub struct ExplainedLaunch<'a> {
     pub findings: [&'a Findings; 2],
     /// The outputs that differ.
     pub outputs: &'a [DifferingOutput],
+    /// By side: the source files that could be read.
+    pub files: [&'a SourceFiles; 2],
 }
 
 /// What elements with one cause have in common.
@@ -77,6 +80,8 @@ impl Key {
 /// Elements of one output that end at the same place.
 struct Group {
     key: Key,
+    /// Whether it comes before others whatever its rank.
+    leads: bool,
     rank: u8,
     order: u64,
     cause: Cause,
@@ -86,7 +91,7 @@ struct Group {
 pub fn explain(launch: &ExplainedLaunch<'_>) -> Vec<Cause> {
     let flows = launch.flows.map(Flow::new);
     let flows = [&flows[0], &flows[1]];
-    let code = CodeMatch::new(launch.flows);
+    let code = CodeMatch::new(launch.flows, launch.files);
     let [a, b] = launch.flows;
     let same_geometry = a.grid == b.grid && a.block == b.block;
     let mut groups: Vec<Group> = Vec::new();
@@ -103,12 +108,14 @@ pub fn explain(launch: &ExplainedLaunch<'_>) -> Vec<Cause> {
             let order = [0, 1].map(|s| found.places[s].map_or(u64::MAX, |at| flows[s].order(at)));
             let mut cause = cause(&walk, &found, output, element);
             let checked = by_check.is_some();
+            let leads = checked || walk.leads(&found);
             let key = match by_check {
                 Some(check) => {
-                    checks::fill_in(&mut cause, check);
+                    checks::fill_in(&mut cause, check, &walk.code.changes);
                     Key::of_check(&cause)
                 }
                 None => {
+                    super::relocate::to_change(&walk, &found, &mut cause);
                     Key::Place(found.class, [0, 1].map(|s| found.places[s].map(|at| flows[s].number(at))))
                 }
             };
@@ -116,11 +123,13 @@ pub fn explain(launch: &ExplainedLaunch<'_>) -> Vec<Cause> {
             let same = |g: &&mut Group| g.key == key && (checked || g.cause.output == output.name);
             match groups.iter_mut().find(same) {
                 Some(group) => group.cause.elements += 1,
-                None => groups.push(Group { key, rank: found.rank, order: order[0].min(order[1]), cause }),
+                None => {
+                    groups.push(Group { key, leads, rank: found.rank, order: order[0].min(order[1]), cause })
+                }
             }
         }
     }
-    groups.sort_by_key(|g| (g.rank, std::cmp::Reverse(g.cause.elements), g.order));
+    groups.sort_by_key(|g| (!g.leads, g.rank, std::cmp::Reverse(g.cause.elements), g.order));
     let cut = launch.flows.iter().any(|f| !f.complete);
     let mut causes: Vec<Cause> = groups.into_iter().map(|g| g.cause).collect();
     for cause in &mut causes {
@@ -213,6 +222,9 @@ fn operands(walk: &Walk<'_>, last: Option<&Pair>, found: &Found) -> Option<Strin
     let ty = [0, 1].map(|s| walk.flows[s].used_as(&pair.sources[s]));
     let shown = [0, 1].map(|s| {
         let value = walk.flows[s].value(&pair.sources[s], pair.users[s])?;
+        if let Some(Canonical::Place(name, offset)) = walk.canonical(s, &pair.sources[s], pair.users[s], 64) {
+            return Some(format!("`{name}` + {offset}"));
+        }
         let ty = ty[s]
             .or(ty[1 - s])
             .or_else(|| walk.flows[s].type_of(&pair.sources[s]))

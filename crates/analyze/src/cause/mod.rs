@@ -7,11 +7,14 @@
 //! | `value` | values of both sides in a form that compares |
 //! | `lanes` | what exchanges and matrix products depend on |
 //! | `paths` | where two threads take different branches |
+//! | `origins` | values that one side copies and the other makes |
 //! | `walk` | from a pair of values to the first difference |
 //! | `sums` | sums by their addends |
 //! | `nan` | where a NaN is made |
 //! | `checks` | races and the like that explain a difference |
 //! | `place` | places in the code as reports show them |
+//! | `relocate` | moves a cause to the line of the source that differs |
+//! | `source_changes` | which lines of the source differ |
 //! | `explain` | one cause for each group of elements |
 //!
 //! # Limitations
@@ -25,8 +28,11 @@ mod explain;
 mod flow;
 mod lanes;
 mod nan;
+mod origins;
 mod paths;
 mod place;
+mod relocate;
+mod source_changes;
 mod sums;
 mod tiles;
 mod value;
@@ -34,3 +40,4 @@ mod walk;
 
 pub use checks::add_check_findings;
 pub use explain::{DifferingOutput, ExplainedLaunch, explain};
+pub use source_changes::SourceFiles;

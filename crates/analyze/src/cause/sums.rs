@@ -82,8 +82,12 @@ fn same(x: &Term, y: &Term) -> bool {
     x.value == y.value || initial(x) && initial(y)
 }
 
-/// The value of a source as a number.
+/// The value of a source as a number; of memory, the value that was stored there.
 fn number(flow: &Flow<'_>, source: &Source, at: At, ty: Scalar) -> Option<f64> {
+    if let Source::Memory(word) = source {
+        let writer = flow.writer(word)?;
+        return Some(element::as_f64(ty, flow.value(&flow.written(&writer, word)?, writer.at)?));
+    }
     Some(element::as_f64(ty, flow.value(source, at)?))
 }
 
@@ -382,6 +386,11 @@ impl Walk<'_> {
         // Each of n - 1 additions rounds a partial sum of at most `size` (Higham, Accuracy and Stability of
         // Numerical Algorithms, section 4.2); the two sums may err in opposite directions.
         let bound = 2.0 * sums[0].terms.len().saturating_sub(1) as f64 * unit * size;
+        if !element::is_float(sums[0].ty) {
+            // Sums of integers do not depend on the order: something that is added is not known.
+            let what = "the addends that are known agree, and the sums do not".to_owned();
+            return self.find(pair, CauseClass::Operation, 5, sums.map(|s| Some(s.last)), what);
+        }
         let what = format!(
             "the same {n} addends are added in another order; rounding can make such sums differ by up to {bound:.3e}"
         );

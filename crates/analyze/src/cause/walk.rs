@@ -21,6 +21,9 @@ use crate::report::CauseClass;
 /// The most pairs of one walk.
 const MAX_PAIRS: usize = 50_000;
 
+/// Added to the rank of a difference between two threads, if threads correspond by their position.
+const OTHER_THREAD: u8 = 3;
+
 /// Two values to follow.
 #[derive(Clone, Debug)]
 pub(super) struct Pair {
@@ -97,13 +100,27 @@ impl<'a> Walk<'a> {
         }
         walk
     }
-    /// The best of what was found: the best rank, and of that what was executed first.
+    /// The best of what was found: on the one line that differs, then the best rank, and of that what was
+    /// executed first.
     pub fn best(&self) -> Option<&Found> {
         let order = |f: &Found| {
             let order = |side: usize| f.places[side].map_or(u64::MAX, |at| self.flows[side].order(at));
             order(0).min(order(1))
         };
-        self.found.iter().min_by_key(|f| (f.rank, order(f), f.pair))
+        self.found.iter().min_by_key(|f| (!self.leads(f), f.rank, order(f), f.pair))
+    }
+    /// Whether a first difference comes before others whatever its rank: it is on the one line of the source
+    /// that differs, or the inputs differ.
+    pub fn leads(&self, found: &Found) -> bool {
+        found.class == CauseClass::Input || self.code.changes.count() == 1 && self.on_change(found)
+    }
+    /// Whether a first difference is on a line of the source that differs.
+    pub fn on_change(&self, found: &Found) -> bool {
+        !self.code.same
+            && [0, 1].into_iter().any(|side| {
+                let code = found.places[side].and_then(|at| self.flows[side].instruction(at));
+                code.is_some_and(|i| self.code.changes.touch(side, &i.place))
+            })
     }
     /// The pairs from the start to a pair.
     pub fn chain(&self, mut pair: usize) -> Vec<&Pair> {
@@ -129,6 +146,10 @@ impl<'a> Walk<'a> {
             (CauseClass::Operation | CauseClass::Address, Context::Guard) => CauseClass::Guard,
             (class, _) => class,
         };
+        // Values of two threads are computed in other ways anyway.
+        let threads = [0, 1].map(|side| places[side].map(|at| self.flows[side].thread(at)));
+        let apart = self.same_geometry && matches!(threads, [Some(a), Some(b)] if a != b);
+        let rank = if apart { rank + OTHER_THREAD } else { rank };
         self.found.push(Found { class, places, other: None, what, pair, rank });
     }
     /// A source's value, in a form that compares between sides.
@@ -143,6 +164,11 @@ impl<'a> Walk<'a> {
             (None, None) => sources[0] != sources[1] && !matches!(sources[0], Source::Memory(_)),
             _ => true,
         }
+    }
+    /// Whether the values of two sources are known and agree.
+    pub fn agree(&self, sources: &[Source; 2], users: [At; 2], bits: u32) -> bool {
+        let known = |side: usize| self.canonical(side, &sources[side], users[side], bits).is_some();
+        known(0) && known(1) && !self.differ(sources, users, bits)
     }
     pub fn instructions(&self, at: [At; 2]) -> Option<[&'a Instruction; 2]> {
         Some([self.flows[0].instruction(at[0])?, self.flows[1].instruction(at[1])?])
@@ -180,126 +206,9 @@ impl<'a> Walk<'a> {
             _ => self.leaves(pair, p),
         }
     }
-    /// One side has memory that nothing in the kernel wrote, the other a computed value or a constant.
-    fn only_memory(&mut self, pair: usize, p: &Pair, side: usize, word: &Word, other: &Source) {
-        if let Source::Result(at, n) = other
-            && self.see_through(pair, p, 1 - side, *at, *n)
-        {
-            return;
-        }
-        if let Some(skipped) = self.skipped_load(pair, p, 1 - side) {
-            let mut places = p.users.map(Some);
-            places[1 - side] = Some(skipped);
-            let what = format!("a guard turns this load off in {}", name(1 - side));
-            return self.find(pair, CauseClass::Guard, 1, places, what);
-        }
-        if self.counterpart(pair, p) {
-            return;
-        }
-        let undefined = word.space != Space::Global && self.flows[side].writer(word).is_none();
-        let class = if undefined { CauseClass::Undefined } else { CauseClass::Operation };
-        let what = match undefined {
-            true => format!("{} reads memory that nothing has written", name(side)),
-            false => format!("{} takes the value from memory, {} computes it", name(side), name(1 - side)),
-        };
-        self.find(pair, class, 3, p.users.map(Some), what);
-    }
-    /// The load whose result the value of one side replaces, because a guard turned the load off.
-    fn skipped_load(&self, pair: usize, p: &Pair, side: usize) -> Option<At> {
-        let flow = self.flows[side];
-        if let Source::Result(at, _) = p.sources[side]
-            && let Some(load) = flow.skipped_load(at)
-        {
-            return Some(load);
-        }
-        // The value can be a copy of a copy.
-        let mut copy = Some((pair, p.users[side]));
-        while let Some((pair, at)) = copy {
-            if !matches!(flow.instruction(at)?.action, Action::Move | Action::Convert) {
-                return None;
-            }
-            if let Some(load) = flow.skipped_load(at) {
-                return Some(load);
-            }
-            copy = self.pairs[pair].parent.map(|up| (up, self.pairs[up].users[side]));
-        }
-        None
-    }
-    /// At least one side is a constant, a special register or an unwritten register.
-    fn leaves(&mut self, pair: usize, p: &Pair) {
-        if self.origins(pair, p) {
-            return;
-        }
-        let undefined = [0, 1].map(|s| p.sources[s] == Source::Nothing);
-        if undefined[0] != undefined[1] {
-            let what =
-                format!("{} uses a register that nothing has written", name(usize::from(undefined[1])));
-            return self.find(pair, CauseClass::Undefined, 1, p.users.map(Some), what);
-        }
-        let (what, rank) = match &p.sources {
-            [Source::Constant(_), Source::Constant(_)] => ("the constants differ".to_owned(), 2),
-            [Source::Special(a), Source::Special(b)] if a == b => (format!("`{a}` differs"), 2),
-            _ => ("the operands come from other places".to_owned(), self.rank_of_origin()),
-        };
-        self.find(pair, CauseClass::Operation, rank, p.users.map(Some), what);
-    }
-    /// The rank of another origin: code of which large parts have no counterpart has such differences anyway,
-    /// so there anything else explains more.
-    pub fn rank_of_origin(&self) -> u8 {
-        if self.code.similar { 2 } else { 5 }
-    }
-    /// Replaces copies by what they copy; then looks for why one side does what the other does not; then
-    /// looks behind loads. Returns whether it did one of these.
-    fn origins(&mut self, pair: usize, p: &Pair) -> bool {
-        for loads in [false, true] {
-            for side in [0, 1] {
-                if let Source::Result(at, n) = p.sources[side]
-                    && self.flows[side].instruction(at).is_some_and(|i| (i.action == Action::Load) == loads)
-                    && self.see_through(pair, p, side, at, n)
-                {
-                    return true;
-                }
-            }
-            if !loads && self.counterpart(pair, p) {
-                return true;
-            }
-        }
-        false
-    }
-    /// Replaces a result by what it copies: of a move, a conversion, a shuffle, a load.
-    fn see_through(&mut self, pair: usize, p: &Pair, side: usize, at: At, n: usize) -> bool {
-        let flow = self.flows[side];
-        let Some(instruction) = flow.instruction(at) else { return false };
-        let (source, user) = match instruction.action {
-            Action::Move | Action::Convert => match instruction.copied(n) {
-                Some(operand) => (flow.operand(operand, at), at),
-                None => return false,
-            },
-            Action::Load if instruction.space != Space::Params => match flow.read_word(at, n) {
-                Some(word) => (Source::Memory(word), at),
-                None => return false,
-            },
-            Action::Select => match chosen(flow, instruction, at, n) {
-                Some(source) => (source, at),
-                None => return false,
-            },
-            Action::Exchange => match super::lanes::source_lane(flow, at) {
-                Some(lane) => {
-                    let user = At { lane, ..at };
-                    (flow.operand(&instruction.operands[0], user), user)
-                }
-                None => return false,
-            },
-            _ => return false,
-        };
-        let (mut sources, mut users) = (p.sources.clone(), p.users);
-        (sources[side], users[side]) = (source, user);
-        self.push(pair, sources, users, None);
-        true
-    }
     /// Looks for the reason why one side's value comes from an instruction that the other side's does not:
     /// the other side's thread skipped it, or never came there.
-    fn counterpart(&mut self, pair: usize, p: &Pair) -> bool {
+    pub fn counterpart(&mut self, pair: usize, p: &Pair) -> bool {
         if !self.code.similar {
             return false;
         }
@@ -429,8 +338,13 @@ impl<'a> Walk<'a> {
                 return true;
             }
         }
-        let what = "the threads take different branches".into();
-        self.find(pair, CauseClass::Guard, 1, branches.map(Some), what);
+        let took = [0, 1].map(|s| self.flows[s].visit(branches[s]).map(|v| v.lanes >> branches[s].lane & 1));
+        let polarity = instructions.map(|i| i.guard.map(|g| g.1));
+        let (rank, what) = match took[0] == took[1] && polarity[0] == polarity[1] {
+            true => (3, "the threads run other code after this branch"),
+            false => (1, "the threads take different branches"),
+        };
+        self.find(pair, CauseClass::Guard, rank, branches.map(Some), what.into());
         true
     }
     fn memory(&mut self, pair: usize, p: &Pair, words: [Word; 2]) {
@@ -775,20 +689,6 @@ impl<'a> Walk<'a> {
         let what = format!("A computes `{}`, B `{}`", a.place.instruction, b.place.instruction);
         self.find(pair, CauseClass::Operation, 1, at.map(Some), what);
     }
-}
-
-/// What a selection gives as result `n`: the operand that the predicate chooses, or of two constants, the
-/// predicate.
-fn chosen(flow: &Flow<'_>, instruction: &Instruction, at: At, n: usize) -> Option<Source> {
-    let (predicate, values) = instruction.operands.split_last()?;
-    let (a, b) = values.split_at(values.len() / 2);
-    let (a, b) = (a.get(n)?, b.get(n)?);
-    let predicate = flow.operand(predicate, at);
-    if matches!((a, b), (Operand::Constant(_), Operand::Constant(_))) {
-        return Some(predicate);
-    }
-    let taken = flow.value(&predicate, at)?;
-    Some(flow.operand(if taken == 0 { b } else { a }, at))
 }
 
 /// A side's name.

@@ -57,6 +57,7 @@ pub(super) fn add_recorded_outputs(
     add_outputs(report, outputs);
     if !options.strict {
         report.accept_tests_without_effect();
+        report.accept_decisions_of_other_threads();
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use anyhow::Result;
-use prlx_analyze::cause::{DifferingOutput, ExplainedLaunch, add_check_findings, explain};
+use prlx_analyze::cause::{DifferingOutput, ExplainedLaunch, SourceFiles, add_check_findings, explain};
 use prlx_analyze::outputs::Tolerance;
 use prlx_analyze::report::{Cause, LaunchReport, Verdict};
 use prlx_driver::job::ArgValue;
@@ -68,6 +68,7 @@ struct Explanation {
 /// One side, run again.
 struct Side {
     flow: DataFlow,
+    files: SourceFiles,
     findings: Findings,
     outputs: Vec<Output>,
     /// Why the run stopped.
@@ -75,8 +76,8 @@ struct Side {
 }
 
 /// Explains the differences of a launch, and settles what outputs and checks alone can settle: unless
-/// `strict`, decisions that only the schedule explains. Does nothing for a launch that is the same. These
-/// runs are on the CPU device, wherever the launch ran.
+/// `strict`, decisions that only the schedule explains. Does nothing for a launch that is the same, unless
+/// the numbers of barriers differ. These runs are on the CPU device, wherever the launch ran.
 ///
 /// # Errors
 /// If the device cannot be opened, or the user interrupts.
@@ -87,7 +88,7 @@ pub(super) fn explain_launch(
     (tolerance, strict): (Option<Tolerance>, bool),
     monitor: &Monitor<'_>,
 ) -> Result<()> {
-    if launch.verdict == Verdict::Same && !launch.order {
+    if launch.verdict == Verdict::Same && !launch.order && barriers(&jobs[0]) == barriers(&jobs[1]) {
         return Ok(());
     }
     let found = rerun((jobs, origin), device, tolerance, monitor)?;
@@ -118,6 +119,15 @@ pub(super) fn explain_launch(
         launch.accept_unmatched_code();
     }
     Ok(())
+}
+
+/// How many barriers the module has. Without one of them, outputs can agree in one schedule by chance.
+fn barriers(job: &Job) -> usize {
+    let is_barrier = |line: &&str| {
+        // A guard can come first.
+        line.split_whitespace().take(2).any(|word| word.starts_with("bar.") || word.starts_with("barrier."))
+    };
+    job.text.lines().filter(is_barrier).count()
 }
 
 /// Whether both sides run the same code on the same inputs. Only the schedule can then explain a difference.
@@ -163,6 +173,7 @@ fn rerun(
         flows: [&a.flow, &b.flow],
         findings: [&a.findings, &b.findings],
         outputs: &outputs,
+        files: [&a.files, &b.files],
     };
     let causes = explain(&launch);
     let outputs_differ = !outputs.is_empty();
@@ -217,7 +228,15 @@ fn again(job: &Job, origin: Origin, device: &DeviceOptions) -> Result<Side> {
     for (param, arg) in flow.params.iter_mut().zip(&job.args) {
         param.name.clone_from(&arg.name);
     }
-    Ok(Side { flow, findings, outputs, stopped })
+    let files = source_files(&flow, job);
+    Ok(Side { flow, files, findings, outputs, stopped })
+}
+
+/// The source files that instructions come from, as far as they can be read.
+fn source_files(flow: &DataFlow, job: &Job) -> SourceFiles {
+    let lines = flow.instructions.iter().flat_map(|i| &i.place.source).filter(|l| l.text.is_some());
+    let paths: BTreeSet<&str> = lines.map(|l| l.file.as_str()).collect();
+    paths.into_iter().filter_map(|path| Some((path.to_owned(), job.source_text(path)?))).collect()
 }
 
 /// Instructions that each CTA of a launch of a GPU may take.

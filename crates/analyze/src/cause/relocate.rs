@@ -1,0 +1,122 @@
+//! Moves a cause to the line of the source that differs.
+//!
+//! The code of both sides differs at the cause, and its line reads the same on both sides. Then the compiler
+//! made other code because of another line: the start value or the bound of an unrolled loop, a constant that
+//! it used several lines later, an operation that it merged with its user.
+
+use super::flow::Source;
+use super::source_changes::{Change, SourceChanges};
+use super::walk::{Found, Walk};
+use crate::report::{Cause, CauseClass, Location};
+
+/// The most lines of a change that one line can stand for.
+const FEW: usize = 3;
+
+/// The most changes that are listed.
+const LISTED: usize = 5;
+
+/// Puts the line that differs in the place of the cause's line, if it is the only one. Otherwise lists
+/// what differs. Of inlined code, puts the call that differs there.
+pub(super) fn to_change(walk: &Walk<'_>, found: &Found, cause: &mut Cause) {
+    use CauseClass::{Address, Guard, Input, Nan, Operation, Order, Undefined};
+    let changes = &walk.code.changes;
+    if walk.on_change(found) {
+        return to_call(changes, cause);
+    }
+    let of_code = matches!(found.class, Address | Guard | Nan | Operation | Order | Undefined);
+    let variable = variable(walk, found).filter(|_| found.class == Input);
+    if !(of_code && !walk.code.same || variable.is_some()) {
+        return;
+    }
+    let line = |side: usize| cause.places[side].as_ref()?.location.clone();
+    let Some((side, own)) = [0, 1].into_iter().find_map(|side| Some((side, line(side)?))) else { return };
+    let Some(change) = changes.nearest(side, &own.file, own.line) else { return };
+    // The launch file can also set a variable.
+    let named = |name: &str| change.text.iter().flatten().any(|text| text.contains(name));
+    if variable.is_some_and(|name| !named(name)) {
+        return;
+    }
+    let only = changes.count() == 1 && change.lines.iter().all(|lines| lines.len() <= FEW);
+    let words = |c: &Change| pair([0, 1].map(|side| lines(c, side)));
+    let which = match changes.count() {
+        1 => format!("only {} differs", words(change)),
+        2..=LISTED => {
+            let all: Vec<String> = changes.iter().map(words).collect();
+            format!("these lines differ: {}", all.join(", "))
+        }
+        n => format!("of {n} changes, the nearest is {}", words(change)),
+    };
+    cause.what = format!("{}; line {} is the same in both sources, and {which}", cause.what, own.line);
+    // Of several changes, another one can be the reason. An order has its place where the sum is.
+    let moves = only && found.class != Order;
+    for (side, place) in cause.places.iter_mut().enumerate().filter(|_| moves) {
+        if let (Some(place), Some(new)) = (place, location(change, side)) {
+            place.location = Some(new);
+            // It counts executions of the instruction, which is on another line.
+            place.trip = 0;
+        }
+    }
+}
+
+/// Of code that was inlined and reads the same on both sides: puts the call that differs in its place.
+fn to_call(changes: &SourceChanges, cause: &mut Cause) {
+    let differs = |side: usize, l: &Location| changes.at(side, &l.file, l.line).is_some();
+    let mut of = None;
+    for (side, place) in cause.places.iter_mut().enumerate() {
+        let Some(location) = place.as_mut().and_then(|place| place.location.as_mut()) else { continue };
+        let call = location.inlined.iter().position(|call| differs(side, call));
+        let Some(call) = call.filter(|_| !differs(side, location)) else { continue };
+        of = of.or(Some(format!("{}:{}", file_name(&location.file), location.line)));
+        let outer = location.inlined.split_off(call + 1);
+        let inlined = std::mem::take(&mut location.inlined);
+        if let Some(call) = inlined.into_iter().next_back() {
+            *location = Location { inlined: outer, ..call };
+        }
+    }
+    if let Some(of) = of {
+        cause.what = format!("{}; the code was inlined from {of}, and the call differs", cause.what);
+    }
+}
+
+/// A path without its folders.
+fn file_name(path: &str) -> &str {
+    path.rsplit(['/', '\\']).next().unwrap_or(path)
+}
+
+/// The name of the buffer or variable whose content before the launch is the first difference.
+fn variable<'a>(walk: &Walk<'a>, found: &Found) -> Option<&'a str> {
+    match &walk.pairs[found.pair].sources[0] {
+        Source::Memory(word) => walk.flows[0].place_of(word.space, word.address).map(|(name, _)| name),
+        _ => None,
+    }
+}
+
+/// The first line of a change on one side; `None` if the side has none.
+fn location(change: &Change, side: usize) -> Option<Location> {
+    change.text[side].as_ref().map(|text| Location {
+        file: change.file[side].clone(),
+        line: change.lines[side].start,
+        code: Some(text.clone()),
+        ..Location::default()
+    })
+}
+
+/// The lines of a change on one side, in words; `None` if the side has none.
+fn lines(change: &Change, side: usize) -> Option<String> {
+    let (first, last) = (change.lines[side].start, change.lines[side].end.saturating_sub(1));
+    match (last + 1).checked_sub(first)? {
+        0 => None,
+        1 => Some(format!("line {first}")),
+        _ => Some(format!("lines {first} to {last}")),
+    }
+}
+
+fn pair(lines: [Option<String>; 2]) -> String {
+    match lines {
+        [Some(a), Some(b)] if a == b => a,
+        [Some(a), Some(b)] => format!("{a} in A and {b} in B"),
+        [Some(a), None] => format!("{a} in A"),
+        [None, Some(b)] => format!("{b} in B"),
+        [None, None] => String::new(),
+    }
+}

@@ -1,0 +1,172 @@
+//! Which lines of the source differ between two builds.
+//!
+//! A compiler gives many instructions no line of their own, or one of a neighbour: the start value of a loop
+//! has the line of the loop, and the bound of an unrolled loop has no instruction at all. If the code of two
+//! builds differs on a line that reads the same on both sides, the reason is a line that does not.
+//!
+//! # Limitations
+//! Lines are compared without white space and without comments that begin with `//`. A change in a file
+//! that no instruction comes from is not seen.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::ops::Range;
+
+use prlx_trace::check::Place;
+use prlx_trace::dataflow::{Action, DataFlow};
+
+use super::place::is_library;
+use crate::edit_script::{self, Edit};
+
+/// The source files of one side: path as the debug information spells it, and text.
+pub type SourceFiles = Vec<(String, String)>;
+
+/// Lines that differ.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Change {
+    /// By side: the path of the file.
+    pub file: [String; 2],
+    /// By side: the lines, from 1. Empty where the other side has lines that this one lacks.
+    pub lines: [Range<u32>; 2],
+    /// By side: the text of the first line.
+    pub text: [Option<String>; 2],
+}
+
+/// All lines that differ between two builds.
+#[derive(Debug, Default)]
+pub(super) struct SourceChanges {
+    list: Vec<Change>,
+    /// Whether a barrier, a fence or a wait is on one of them.
+    pub synchronise: bool,
+}
+
+impl SourceChanges {
+    /// Compares the files of both sides.
+    pub fn new(flows: [&DataFlow; 2], files: [&SourceFiles; 2]) -> SourceChanges {
+        let mut out = SourceChanges::default();
+        let name = |path: &str| path.rsplit(['/', '\\']).next().unwrap_or(path).to_owned();
+        let [mut rest, mut free] =
+            files.map(|files| files.iter().filter(|f| !is_library(&f.0)).collect::<Vec<_>>());
+        rest.retain(|a| match free.iter().position(|b| name(&b.0) == name(&a.0)) {
+            Some(i) => {
+                out.compare([*a, free.remove(i)]);
+                false
+            }
+            None => true,
+        });
+        // The one file of another name is another version of the same source.
+        if let ([a], [b]) = (&rest[..], &free[..]) {
+            out.compare([*a, *b]);
+        }
+        let sync = |side: usize| {
+            let code = flows[side].instructions.iter().filter(|i| i.action == Action::Sync);
+            code.into_iter().any(|i| out.touch(side, &i.place))
+        };
+        out.synchronise = sync(0) || sync(1);
+        out
+    }
+    fn compare(&mut self, files: [&(String, String); 2]) {
+        let lines = files.map(|(_, text)| text.lines().map(plain).collect::<Vec<String>>());
+        let hash = |line: &String| {
+            let mut hash = DefaultHasher::new();
+            line.hash(&mut hash);
+            hash.finish()
+        };
+        let hashes = lines.each_ref().map(|lines| lines.iter().map(hash).collect::<Vec<u64>>());
+        let Some(edits) = edit_script::edits(&hashes[0], &hashes[1]) else { return };
+        for Edit { a, b } in edits {
+            let ranges = [a, b];
+            let code = |side: usize| lines[side][ranges[side].clone()].iter().any(|line| !line.is_empty());
+            if !code(0) && !code(1) {
+                continue;
+            }
+            let text = [0, 1].map(|s| {
+                let first = ranges[s].clone().next()?;
+                files[s].1.lines().nth(first).map(str::to_owned)
+            });
+            self.list.push(Change {
+                file: files.map(|f| f.0.clone()),
+                lines: ranges.map(|r| r.start as u32 + 1..r.end as u32 + 1),
+                text,
+            });
+        }
+    }
+    /// All changes of one file after those of another, in the order of lines.
+    pub fn iter(&self) -> impl Iterator<Item = &Change> {
+        self.list.iter()
+    }
+    /// How many places differ.
+    pub fn count(&self) -> usize {
+        self.list.len()
+    }
+    /// Whether a place in the code of a side comes from a line that differs, also by inlining.
+    pub fn touch(&self, side: usize, place: &Place) -> bool {
+        place.source.iter().any(|l| self.at(side, &l.file, l.line).is_some())
+    }
+    /// The change that a line of a side is part of.
+    pub fn at(&self, side: usize, file: &str, line: u32) -> Option<&Change> {
+        self.list.iter().find(|c| c.file[side] == file && c.lines[side].contains(&line))
+    }
+    /// The change that is nearest to a line of a side; of two, the one before it. Changes in the same file
+    /// come first.
+    pub fn nearest(&self, side: usize, file: &str, line: u32) -> Option<&Change> {
+        let distance = |c: &Change| {
+            let Range { start, end } = c.lines[side];
+            let (before, after) = (line.saturating_sub(end.saturating_sub(1)), start.saturating_sub(line));
+            (c.file[side] != file, before.max(after), after > 0)
+        };
+        self.list.iter().min_by_key(|c| distance(c))
+    }
+}
+
+/// A line without comment, and with single spaces.
+fn plain(line: &str) -> String {
+    let code = line.split("//").next().unwrap_or_default();
+    code.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn changes(a: &str, b: &str) -> SourceChanges {
+        let files = [a, b].map(|text| vec![("k.cu".to_owned(), text.to_owned())]);
+        let flow = DataFlow::default();
+        SourceChanges::new([&flow, &flow], [&files[0], &files[1]])
+    }
+
+    #[test]
+    fn a_file_of_another_name_is_another_version() {
+        let header = ("/usr/local/cuda/include/sm_30_intrinsics.hpp".to_owned(), "shfl\n".to_owned());
+        let good = vec![("good.cu".to_owned(), "a\nb\n".to_owned()), header.clone()];
+        let bad = vec![header, ("bad.cu".to_owned(), "a\nB\n".to_owned())];
+        let flow = DataFlow::default();
+        let found = SourceChanges::new([&flow, &flow], [&good, &bad]);
+        assert_eq!(found.count(), 1);
+        assert_eq!(found.at(1, "bad.cu", 2), found.at(0, "good.cu", 2));
+        assert_eq!(found.at(1, "bad.cu", 1), None);
+    }
+
+    #[test]
+    fn comments_and_spaces_are_no_change() {
+        let found = changes("a = 1;\nb = 2;\n", "  a  = 1; // one\n// more\nb = 2;\n");
+        assert_eq!(found.count(), 0);
+    }
+
+    #[test]
+    fn the_nearest_change_comes_first() {
+        let found = changes("a\nb\nc\nd\ne\nf\n", "a\nB\nc\nd\ne\nF\n");
+        assert_eq!(found.count(), 2);
+        let lines = |line| found.nearest(0, "k.cu", line).map(|c| c.lines[1].clone());
+        assert_eq!(lines(1), Some(2..3));
+        assert_eq!(lines(4), Some(2..3));
+        assert_eq!(lines(5), Some(6..7));
+    }
+
+    #[test]
+    fn a_removed_line_has_a_place_on_both_sides() {
+        let found = changes("a\nb\nc\n", "a\nc\n");
+        let change = found.nearest(1, "k.cu", 2);
+        assert_eq!(change.map(|c| c.lines.clone()), Some([2..3, 2..2]));
+        assert_eq!(change.map(|c| c.text.clone()), Some([Some("b".to_owned()), None]));
+    }
+}
