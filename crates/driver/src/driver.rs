@@ -90,7 +90,7 @@ pub struct Observed {
 }
 
 /// Code of a module, with its kind.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ModuleCode<'a> {
     /// PTX, as text. A NUL ends it.
     Ptx(&'a str),

@@ -136,7 +136,10 @@ A frame holds the streams of a few hundred warps that follow one another in the 
 - for `path`, `print`, `operands` in turn, of the warps of that level:
   - for each warp: number of lanes; then a column of the numbers of elements by lane, each XORed with the one
     before (u32)
-  - `path`: rows of words (u32)
+  - `path`: 0, then rows of words (u32). Or a number of decisions from 1 to 7, if all words have so many
+    behind their leading 1 and there are at most as many words as lanes: then for each decision, the last one
+    first, a bit of each word, warp by warp and lane by lane, eight in a byte, from the lowest. (The number:
+    since version 16.)
   - `print`: rows of checkpoints (u64); for each warp the number of its entries of final hashes; then for each
     of their four numbers a column over warps and entries, each XORed with the one before (u64)
   - `operands`: rows of sites (u32), of visits (u32), of first values (u64), of second values (u64)

@@ -17,6 +17,7 @@ use zstd::bulk::Compressor;
 use crate::codec::{Codec, Reader, put_number};
 use crate::ids::{LaneMask, SiteId};
 use crate::launch::{Event, Lanes, OperandRecord, WarpInfo, WarpStream};
+use crate::narrow::index;
 use crate::{Error, Level};
 
 /// Maximum size of an unpacked frame in bytes. It bounds what a reader allocates for one frame.
@@ -188,7 +189,10 @@ pub fn put<'a>(out: &mut Vec<u8>, first: usize, warps: &'a [WarpStream]) {
     let path = ends(out, Level::Path);
     let words = |l: &'a Lanes| -> &'a [u32] { if let Lanes::Path { words, .. } = l { words } else { &[] } };
     let words: Vec<&[u32]> = of(Level::Path).map(words).collect();
-    Rows { ends: &path }.put(out, &words, |word| word.to_le_bytes());
+    let (n, lanes) = (words.iter().map(|words| words.len()).sum(), path.iter().map(|ends| ends.len()).sum());
+    if !put_bits(out, (n, lanes), words.iter().copied().flatten().copied()) {
+        Rows { ends: &path }.put(out, &words, |word| word.to_le_bytes());
+    }
     let fingerprint = ends(out, Level::Fingerprint);
     let parts = |l: &'a Lanes| match l {
         Lanes::Fingerprint { checkpoints, hashes, .. } => (checkpoints.as_slice(), hashes.as_slice()),
@@ -218,6 +222,51 @@ pub fn put<'a>(out: &mut Vec<u8>, first: usize, warps: &'a [WarpStream]) {
     put_events(out, &events.collect::<Vec<_>>());
 }
 
+/// Maximum number of decisions of words that are written as bits: those of last words of one byte.
+const BITS: u32 = 7;
+
+/// Appends how many decisions the `n` words have, if that is the same number for all and there are at most as
+/// many words as lanes; then a plane of bits for each decision, the last one first. Otherwise appends 0, and
+/// returns false. With more words than lanes, few bytes would stand for much memory.
+fn put_bits(out: &mut Vec<u8>, (n, lanes): (usize, usize), words: impl Iterator<Item = u32> + Clone) -> bool {
+    let decisions =
+        words.clone().next().and_then(u32::checked_ilog2).filter(|bits| (1..=BITS).contains(bits));
+    let decisions = decisions.filter(|bits| n <= lanes && words.clone().all(|word| word >> bits == 1));
+    put_number(out, decisions.unwrap_or_default().into());
+    let Some(decisions) = decisions else { return false };
+    let start = out.len();
+    let plane = n.div_ceil(8);
+    out.resize(start + plane * decisions as usize, 0);
+    let mut planes = out.get_mut(start..).unwrap_or_default().chunks_exact_mut(plane.max(1));
+    for bit in 0..decisions {
+        let Some(plane) = planes.next() else { break };
+        let mut words = words.clone();
+        for byte in plane {
+            let eight = words.by_ref().take(8).enumerate();
+            *byte = eight.fold(0, |byte, (i, word)| byte | ((word >> bit & 1) as u8) << i);
+        }
+    }
+    true
+}
+
+/// Reads `n` words of what [`put_bits`] wrote; `None` if it wrote none.
+fn take_bits(from: &mut Reader<'_>, n: usize, lanes: usize) -> Result<Option<Vec<u32>>, Error> {
+    let decisions = if from.version < 16 { 0 } else { from.number()? };
+    if decisions == 0 {
+        return Ok(None);
+    }
+    if decisions > BITS.into() || n > lanes {
+        return Err(from.error(format!("{n} words of {decisions} decisions for {lanes} lanes")));
+    }
+    let plane = n.div_ceil(8);
+    let planes = from.bytes(plane * index(decisions))?;
+    let planes: Vec<&[u8]> = planes.chunks_exact(plane.max(1)).collect();
+    let bit =
+        |plane: &&[u8], i: usize| u32::from(plane.get(i / 8).copied().unwrap_or_default() >> (i % 8) & 1);
+    let word = |i: usize| planes.iter().rev().fold(1, |word, plane| word << 1 | bit(plane, i));
+    Ok(Some((0..n).map(word).collect()))
+}
+
 /// What [`put`] appends for `warps` warps of level `path` with `lanes` lanes, each of which has one word, or
 /// none if there are no words.
 pub fn put_last_words(out: &mut Vec<u8>, first: usize, (warps, lanes): (usize, usize), words: &[u32]) {
@@ -229,6 +278,9 @@ pub fn put_last_words(out: &mut Vec<u8>, first: usize, (warps, lanes): (usize, u
     let mut counts = Column::of(out, warps * lanes);
     if !words.is_empty() {
         counts.push(1u32.to_le_bytes());
+    }
+    if put_bits(out, (words.len(), warps * lanes), words.iter().copied()) {
+        return;
     }
     let mut column = Column::of(out, words.len());
     for row in words.chunks(lanes.max(1)) {
@@ -387,15 +439,30 @@ fn take_level(
     // What the elements need is checked before room is made for them.
     let n: u64 = all.iter().map(|e| e.last().map_or(0, |e| u64::from(*e))).sum();
     let each = if level == Level::Path { 4 } else { 8 };
-    if n.saturating_mul(each) > from.left() as u64 {
-        return Err(from.error(format!("{n} elements are announced, {} bytes are left", from.left())));
+    let check = |from: &Reader<'_>| match n.saturating_mul(each) > from.left() as u64 {
+        true => Err(from.error(format!("{n} elements are announced, {} bytes are left", from.left()))),
+        false => Ok(()),
+    };
+    if level != Level::Path {
+        check(from)?;
     }
     let rows = Rows { ends: &all };
     let sizes = || all.iter().map(|e| e.last().map_or(0, |e| *e as usize));
     match level {
         Level::Path => {
-            let mut words: Vec<Vec<u32>> = sizes().map(|n| vec![0; n]).collect();
-            rows.take(from, &mut words, |word, bytes| *word = u32::from_le_bytes(bytes))?;
+            let lanes = all.iter().map(Vec::len).sum();
+            let words: Vec<Vec<u32>> = match take_bits(from, index(n), lanes)? {
+                Some(words) => {
+                    let mut words = words.into_iter();
+                    sizes().map(|n| words.by_ref().take(n).collect()).collect()
+                }
+                None => {
+                    check(from)?;
+                    let mut words: Vec<Vec<u32>> = sizes().map(|n| vec![0; n]).collect();
+                    rows.take(from, &mut words, |word, bytes| *word = u32::from_le_bytes(bytes))?;
+                    words
+                }
+            };
             Ok(words.into_iter().zip(all).map(|(words, ends)| Lanes::Path { words, ends }).collect())
         }
         Level::Fingerprint => {
@@ -515,7 +582,54 @@ pub fn unpack(packed: &[u8], size: u64) -> Result<Vec<u8>, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{most, pack, unpack};
+    use super::{most, pack, parse, put, unpack};
+    use crate::WarpId;
+    use crate::codec::VERSION;
+    use crate::launch::{Lanes, WarpInfo, WarpStream};
+
+    #[test]
+    fn words_with_as_many_decisions_are_bits() {
+        let words = |warp: u32, decisions: u32| -> Vec<u32> {
+            (0..32).map(|lane| 1 << decisions | (lane * 5 + warp) & ((1 << decisions) - 1)).collect()
+        };
+        let stream = |warp: u32, words: Vec<u32>| {
+            let ends = (1..).zip(&words).map(|(end, _)| end).collect();
+            WarpStream {
+                warp: WarpId(warp.into()),
+                lanes: Lanes::Path { words, ends },
+                ..WarpStream::default()
+            }
+        };
+        let infos: Vec<WarpInfo> =
+            (0..3).map(|warp| WarpInfo { warp: WarpId(warp), ..WarpInfo::default() }).collect();
+        let size = |warps: &[WarpStream]| {
+            let mut bytes = Vec::new();
+            put(&mut bytes, 0, warps);
+            assert_eq!(parse(&bytes, VERSION, 0, &infos, 1).unwrap(), warps);
+            bytes.len()
+        };
+        // Two numbers, three levels, three numbers of lanes, the counts, and the number of decisions.
+        let rest = 2 + 3 + 3 + 4 * 96 + 1;
+        for decisions in 1..=7 {
+            let warps = [0, 1, 2].map(|warp| stream(warp, words(warp, decisions)));
+            assert_eq!(size(&warps), rest + 12 * decisions as usize);
+        }
+        // Other words take their bytes: with eight decisions, with other numbers of decisions, with more
+        // words than lanes.
+        assert_eq!(size(&[0, 1, 2].map(|warp| stream(warp, words(warp, 8)))), rest + 4 * 96);
+        assert_eq!(size(&[0, 1, 2].map(|warp| stream(warp, words(warp, 2 + warp)))), rest + 4 * 96);
+        let twice = WarpStream {
+            lanes: Lanes::Path { words: words(0, 3), ends: (1..=16).map(|lane| 2 * lane).collect() },
+            ..WarpStream::default()
+        };
+        let warps = [twice, stream(1, words(1, 3)), stream(2, words(2, 3))];
+        assert_eq!(size(&warps), rest - 4 * 16 + 4 * 96);
+        // A file cannot announce more words than lanes.
+        let mut bytes = Vec::new();
+        put(&mut bytes, 0, &warps);
+        bytes[2 + 3 + 3 + 4 * 80] = 3;
+        assert!(parse(&bytes, VERSION, 0, &infos, 1).unwrap_err().what.contains("96 words of 3 decisions"));
+    }
 
     #[test]
     fn what_packs_too_well_is_made_longer_so_that_readers_accept_it() {

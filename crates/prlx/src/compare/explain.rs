@@ -9,6 +9,7 @@ use prlx_analyze::report::{Cause, LaunchReport, Verdict};
 use prlx_driver::job::ArgValue;
 use prlx_driver::{Job, LaunchConfig, Output};
 use prlx_emu::Checks;
+use prlx_isa::view::Effect;
 use prlx_trace::WarpSize;
 use prlx_trace::check::{Allocation, Check, Findings, Grade};
 use prlx_trace::dataflow::DataFlow;
@@ -88,7 +89,11 @@ pub(super) fn explain_launch(
     (tolerance, strict): (Option<Tolerance>, bool),
     monitor: &Monitor<'_>,
 ) -> Result<()> {
-    if launch.verdict == Verdict::Same && !launch.order && barriers(&jobs[0]) == barriers(&jobs[1]) {
+    let [a, b] = jobs;
+    if launch.verdict == Verdict::Same
+        && !launch.order
+        && (a.code() == b.code() || barriers(a)? == barriers(b)?)
+    {
         return Ok(());
     }
     let found = rerun((jobs, origin), device, tolerance, monitor)?;
@@ -122,12 +127,10 @@ pub(super) fn explain_launch(
 }
 
 /// How many barriers the module has. Without one of them, outputs can agree in one schedule by chance.
-fn barriers(job: &Job) -> usize {
-    let is_barrier = |line: &&str| {
-        // A guard can come first.
-        line.split_whitespace().take(2).any(|word| word.starts_with("bar.") || word.starts_with("barrier."))
-    };
-    job.text.lines().filter(is_barrier).count()
+fn barriers(job: &Job) -> Result<usize> {
+    let module = job.view(WarpSize::W32)?;
+    let code = module.functions.iter().flat_map(|f| &f.insts);
+    Ok(code.filter(|i| matches!(i.semantics.effect, Effect::Barrier(_))).count())
 }
 
 /// Whether both sides run the same code on the same inputs. Only the schedule can then explain a difference.
