@@ -78,7 +78,8 @@ struct Side {
 
 /// Explains the differences of a launch, and settles what outputs and checks alone can settle: unless
 /// `strict`, decisions that only the schedule explains. Does nothing for a launch that is the same, unless
-/// the numbers of barriers differ. These runs are on the CPU device, wherever the launch ran.
+/// the numbers of barriers differ. These runs are on the CPU device, wherever the launch ran. Returns whether
+/// there were any.
 ///
 /// # Errors
 /// If the device cannot be opened, or the user interrupts.
@@ -88,13 +89,13 @@ pub(super) fn explain_launch(
     device: &DeviceOptions,
     (tolerance, strict): (Option<Tolerance>, bool),
     monitor: &Monitor<'_>,
-) -> Result<()> {
+) -> Result<bool> {
     let [a, b] = jobs;
     if launch.verdict == Verdict::Same
         && !launch.order
         && (a.code() == b.code() || barriers(a)? == barriers(b)?)
     {
-        return Ok(());
+        return Ok(false);
     }
     let found = rerun((jobs, origin), device, tolerance, monitor)?;
     launch.causes = found.causes;
@@ -123,7 +124,7 @@ pub(super) fn explain_launch(
     if !errors && launch.only_code_unmatched() {
         launch.accept_unmatched_code();
     }
-    Ok(())
+    Ok(true)
 }
 
 /// How many barriers the module has. Without one of them, outputs can agree in one schedule by chance.

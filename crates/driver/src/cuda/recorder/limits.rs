@@ -5,9 +5,8 @@ use std::time::Duration;
 /// Maximum time that a launch waits for memory, without the time in which launches before it are delivered.
 pub const MAX_LAUNCH_WAIT: Duration = Duration::from_secs(1);
 
-/// Maximum time that a launch waits while launches before it are delivered. That goes on whatever the program
-/// does, so only a disk that hangs takes so long.
-pub(super) const MAX_DELIVERY_WAIT: Duration = Duration::from_secs(60);
+/// Maximum time that a launch waits while launches before it are delivered and none of them has been.
+pub(super) const MAX_DELIVERY_WAIT: Duration = Duration::from_secs(4);
 
 /// Maximum time that a launch waits for memory while no other launch ends.
 pub(super) const STALL: Duration = Duration::from_millis(200);

@@ -132,8 +132,9 @@ impl Shared {
         size_estimate: u64,
         mut find: impl FnMut(&mut State, usize) -> Result<Option<T>, Failure>,
     ) -> (MutexGuard<'s, State>, Result<(usize, T), UnrecordedReason>) {
-        let begun = Instant::now();
-        let (mut start, mut last) = (begun, begun);
+        let mut start = Instant::now();
+        // When the last launch was seen to be delivered, how many were then, and when that was last looked at.
+        let (mut delivery, mut delivered, mut last) = (start, state.counts.delivered(), start);
         let (mut seen, mut still, mut late) = (state.progress, start, false);
         loop {
             if state.failed.is_some() || state.deadline.is_some() {
@@ -172,7 +173,10 @@ impl Shared {
             let drained =
                 |g: &Generation| g.phase == Phase::Draining || g.phase == Phase::Closed && g.pending == 0;
             let drains = state.generations.iter().any(drained);
-            if drains && now - begun < MAX_DELIVERY_WAIT {
+            if state.counts.delivered() != delivered {
+                (delivery, delivered) = (now, state.counts.delivered());
+            }
+            if drains && now - delivery < MAX_DELIVERY_WAIT {
                 start += now - last;
             }
             last = now;

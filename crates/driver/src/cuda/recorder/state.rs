@@ -159,6 +159,13 @@ pub struct Counts {
     pub cancelled: u64,
 }
 
+impl Counts {
+    /// Launches that were delivered with data.
+    pub fn delivered(&self) -> u64 {
+        self.recorded + self.unfinished
+    }
+}
+
 /// Time that the decode thread has spent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct TimeSpent {
