@@ -133,7 +133,7 @@ impl Shared {
         mut find: impl FnMut(&mut State, usize) -> Result<Option<T>, Failure>,
     ) -> (MutexGuard<'s, State>, Result<(usize, T), UnrecordedReason>) {
         let mut start = Instant::now();
-        // When the last launch was seen to be delivered, how many were then, and when that was last looked at.
+        // When a launch was last seen to be delivered, how many were by then, and when that was looked at.
         let (mut delivery, mut delivered, mut last) = (start, state.counts.delivered(), start);
         let (mut seen, mut still, mut late) = (state.progress, start, false);
         loop {
