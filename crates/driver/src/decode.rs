@@ -15,7 +15,7 @@
 use std::ops::Range;
 
 use prlx_plan::{Plan, RecordingRequest};
-use prlx_trace::device::{Finals, Followers, Head, LastWord, Shape, WideEventRecord, final_bytes};
+use prlx_trace::device::{Finals, Followers, Head, Shape, WideEventRecord, final_bytes};
 use prlx_trace::launch::{Event, Lanes, Launch, OperandRecord, WarpInfo};
 use prlx_trace::{LaneMask, Level, SiteId, StreamFrame, Streams, WarpId, WarpSize, WarpStream};
 
@@ -272,6 +272,15 @@ struct WarpDecoder<'p> {
     kept: &'p KeptWarps<'p>,
 }
 
+/// Elements of the lanes of a warp.
+#[derive(Default)]
+struct LaneElements<T> {
+    /// Those of all lanes, lane by lane.
+    elements: Vec<T>,
+    /// Where those of each lane end.
+    ends: Vec<u32>,
+}
+
 /// The decoded warps of one frame.
 struct DecodedFrame {
     frame: StreamFrame,
@@ -391,10 +400,18 @@ impl<'a> Pool<'a> {
 impl WarpDecoder<'_> {
     /// Decodes, digests and compresses warps. `first` is the number of kept warps before them.
     fn frame(&self, first: usize, warps: FrameWarps) -> DecodedFrame {
-        if let FrameWarps::WithoutChunks(positions) = &warps
-            && let Some(frame) = self.frame_of_last_words(first, positions.clone())
-        {
-            return frame;
+        match warps {
+            FrameWarps::WithoutChunks(positions) => {
+                let none = |i: usize| WarpChunks::none(WarpId(self.memory.first_warp + i as u64), i);
+                self.frame_of(first, positions.map(none))
+            }
+            FrameWarps::Found(warps) => self.frame_of(first, warps.into_iter()),
+        }
+    }
+
+    fn frame_of(&self, first: usize, warps: impl Iterator<Item = WarpChunks>) -> DecodedFrame {
+        if self.level == Level::Path {
+            return self.frame_of_paths(first, warps);
         }
         let (mut recorded, mut dropped, mut complaints) = (0, 0u64, Complaints::default());
         let mut bytes = Vec::new();
@@ -405,48 +422,60 @@ impl WarpDecoder<'_> {
             complaints.add(more);
             self.kept.digested(stream, &mut bytes)
         };
-        let none = |i: usize| WarpChunks::none(WarpId(self.memory.first_warp + i as u64), i);
-        let warps: Vec<WarpStream> = match warps {
-            FrameWarps::WithoutChunks(positions) => positions.map(none).map(decode).collect(),
-            FrameWarps::Found(warps) => warps.into_iter().map(decode).collect(),
-        };
+        let warps: Vec<WarpStream> = warps.map(decode).collect();
         let frame = StreamFrame::new(first, warps);
         DecodedFrame { frame, recorded, dropped, complaints }
     }
 
-    /// The frame of warps without chunks, if each of their lanes left a word, or none did.
-    fn frame_of_last_words(&self, first: usize, positions: Range<usize>) -> Option<DecodedFrame> {
-        if self.level != Level::Path {
-            return None;
-        }
+    /// A frame of warps at level `path`. They share lists: worker threads that allocate for each warp wait for
+    /// each other.
+    fn frame_of_paths(&self, first: usize, warps: impl Iterator<Item = WarpChunks>) -> DecodedFrame {
+        let lanes = self.warp_size.lanes() as usize;
         let each = final_bytes(self.level, self.memory.layout) as usize;
-        let last = self.memory.finals.get(positions.start * each..positions.end * each)?;
-        let words = if is_zero(last) { Vec::new() } else { self.last_words(last) };
-        if words.contains(&0) {
-            return None;
+        let (mut infos, mut words, mut ends) = (Vec::new(), Vec::<u32>::new(), Vec::<u32>::new());
+        let (mut all_dropped, mut all_complaints) = (0u64, Complaints::default());
+        let (mut full, mut bytes) = (LaneElements::default(), Vec::new());
+        for found in warps {
+            let WarpChunks { warp, index, chains, mut dropped, mut lost, mut complaints } = found;
+            let (of_words, of_ends) = (words.len(), ends.len());
+            let last = self.memory.finals.get(index * each..).and_then(|b| b.get(..each)).unwrap_or_default();
+            let chunks = if chains.is_empty() { &[] } else { self.chains.chunks(chains.start) };
+            let make = |e: [&[u8; 4]; 3]| u32::from_le_bytes(*e[0]);
+            self.lanes(warp, chunks, 1, &mut lost, &mut complaints, make, &mut full);
+            if chunks.is_empty() && is_zero(last) {
+                ends.extend(std::iter::repeat_n(0, lanes));
+            } else {
+                let last = self.last_words(last).chain(std::iter::repeat(0));
+                let mut from = 0;
+                for (end, last) in full.ends.iter().zip(last) {
+                    words.extend_from_slice(full.elements.get(from..*end as usize).unwrap_or_default());
+                    words.extend(Some(last).filter(|word| *word != 0));
+                    ends.push(u32::try_from(words.len() - of_words).unwrap_or(u32::MAX));
+                    from = *end as usize;
+                }
+            }
+            let own = (ends.get(of_ends..).unwrap_or_default(), words.get(of_words..).unwrap_or_default());
+            if lost {
+                dropped = dropped.max(1);
+            }
+            infos.push(WarpInfo {
+                warp,
+                digest: digest::path(self.kept.base, warp, own, &mut bytes),
+                dropped,
+            });
+            all_dropped = all_dropped.saturating_add(dropped);
+            all_complaints.add(complaints);
         }
-        let lanes = self.warp_size.lanes();
-        let mut digests = digest::LastWordDigests::new(lanes, u64::from(!words.is_empty()));
-        let of_warps = words.chunks_exact(lanes as usize).chain(std::iter::repeat(&[][..]));
-        let infos = positions.zip(of_warps).map(|(position, words)| {
-            let warp = WarpId(self.memory.first_warp + position as u64);
-            WarpInfo { warp, digest: digests.of(self.kept.base, warp, words), dropped: 0 }
-        });
-        let frame = StreamFrame::of_last_words(first, infos.collect(), lanes as usize, &words).ok()?;
-        let complaints = Complaints::default();
-        Some(DecodedFrame { frame, recorded: words.len() as u64, dropped: 0, complaints })
+        let frame = StreamFrame::of_paths(first, infos, lanes, &ends, &words);
+        DecodedFrame { frame, recorded: words.len() as u64, dropped: all_dropped, complaints: all_complaints }
     }
 
     /// The last words in `bytes`.
-    fn last_words(&self, bytes: &[u8]) -> Vec<u32> {
-        match self.memory.layout.last_word {
-            LastWord::None => Vec::new(),
-            LastWord::Byte => bytes.iter().map(|word| u32::from(*word)).collect(),
-            LastWord::Half => {
-                bytes.as_chunks().0.iter().map(|word| u32::from(u16::from_le_bytes(*word))).collect()
-            }
-            LastWord::Whole => bytes.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect(),
-        }
+    fn last_words<'b>(&self, bytes: &'b [u8]) -> impl Iterator<Item = u32> + 'b {
+        let size = self.memory.layout.last_word.bytes() as usize;
+        bytes
+            .chunks_exact(size.max(1))
+            .map(|word| word.iter().rev().fold(0, |bits, byte| bits << 8 | u32::from(*byte)))
     }
 
     /// Decodes one warp. Also returns complaints about its bytes.
@@ -454,15 +483,11 @@ impl WarpDecoder<'_> {
         let WarpChunks { warp, index, chains, mut dropped, mut lost, mut complaints } = found;
         let chunks = if chains.is_empty() { &[] } else { self.chains.chunks(chains.start) };
         let streams = match self.level {
-            Level::Path => {
-                let make = |e: [&[u8; 4]; 3]| u32::from_le_bytes(*e[0]);
-                let full = self.lanes(warp, chunks, 1, &mut lost, &mut complaints, make);
-                let (words, ends) = self.with_last_words(index, full);
-                Lanes::Path { words, ends }
-            }
             Level::Fingerprint => {
                 let make = |e: [&[u8; 8]; 3]| u64::from_le_bytes(*e[0]);
-                let (checkpoints, ends) = self.lanes(warp, chunks, 1, &mut lost, &mut complaints, make);
+                let mut found = LaneElements::default();
+                self.lanes(warp, chunks, 1, &mut lost, &mut complaints, make, &mut found);
+                let LaneElements { elements: checkpoints, ends } = found;
                 let LaunchBuffers { finals, layout, .. } = self.memory;
                 let hashes = layout.read(finals.get(index * layout.bytes() as usize..).unwrap_or_default());
                 Lanes::Fingerprint { checkpoints, ends, hashes }
@@ -476,13 +501,14 @@ impl WarpDecoder<'_> {
                         values: [second, third],
                     }
                 };
-                let (records, ends) =
-                    self.lanes(warp, chunks, OPERAND_ELEMENTS, &mut lost, &mut complaints, make);
+                let mut found = LaneElements::default();
+                self.lanes(warp, chunks, OPERAND_ELEMENTS, &mut lost, &mut complaints, make, &mut found);
+                let LaneElements { elements: records, ends } = found;
                 self.drop_unknown_sites(warp, &mut lost, &mut complaints, records, ends)
             }
             Level::Events => Lanes::Events(self.events(warp, chains, &mut lost, &mut complaints)),
-            // A probe program has no streams.
-            Level::Probe => Lanes::default(),
+            // `frame_of_paths` decodes paths, and a probe program has no streams.
+            Level::Path | Level::Probe => Lanes::default(),
         };
         if lost {
             // A kernel that was stopped could not count its losses. The report must still show that something
@@ -492,27 +518,8 @@ impl WarpDecoder<'_> {
         (WarpStream { warp, digest: 0, dropped, lanes: streams }, complaints)
     }
 
-    /// Appends to each lane's words the last one, which the warp at this position wrote at its end.
-    fn with_last_words(&self, index: usize, (words, ends): (Vec<u32>, Vec<u32>)) -> (Vec<u32>, Vec<u32>) {
-        let bytes = final_bytes(self.level, self.memory.layout) as usize;
-        let last = self.memory.finals.get(index * bytes..).and_then(|b| b.get(..bytes)).unwrap_or_default();
-        if is_zero(last) {
-            return (words, ends);
-        }
-        let last = self.last_words(last);
-        let (mut all, mut all_ends) = (Vec::with_capacity(words.len() + last.len()), Vec::new());
-        let mut from = 0;
-        for (end, last) in ends.into_iter().zip(last) {
-            all.extend_from_slice(words.get(from..end as usize).unwrap_or_default());
-            all.extend(Some(last).filter(|word| *word != 0));
-            all_ends.push(u32::try_from(all.len()).unwrap_or(u32::MAX));
-            from = end as usize;
-        }
-        (all, all_ends)
-    }
-
-    /// Splits a chain that all lanes share by lane. Elements have `N` bytes; `group` of them make one item. A
-    /// first element of zeros ends a lane.
+    /// Splits a chain that all lanes share by lane, and puts what it finds in place of what is in `to`. Elements
+    /// have `N` bytes; `group` of them make one item. A first element of zeros ends a lane.
     fn lanes<'c, const N: usize, T>(
         &self,
         warp: WarpId,
@@ -521,11 +528,15 @@ impl WarpDecoder<'_> {
         lost: &mut bool,
         complaints: &mut Complaints,
         make: impl Fn([&[u8; N]; OPERAND_ELEMENTS as usize]) -> T,
-    ) -> (Vec<T>, Vec<u32>) {
+        to: &mut LaneElements<T>,
+    ) {
         let (lanes, group) = (self.warp_size.lanes() as usize, group as usize);
+        to.elements.clear();
+        to.ends.clear();
         // Most warps have no chunk.
         if chunks.is_empty() {
-            return (Vec::new(), vec![0; lanes]);
+            to.ends.resize(lanes, 0);
+            return;
         }
         let last = group - 1;
         // An operand record has three elements. A chunk's fifteen rows hold five records, so no record spans
@@ -553,22 +564,18 @@ impl WarpDecoder<'_> {
                 }
             }
         }
-        let total = counts[..lanes].iter().sum();
-        let longest = counts.iter().max().copied().unwrap_or_default();
-        let rows: Vec<_> = chunks.iter().flat_map(|chunk| rows(chunk)).take(longest).collect();
-        let (mut all, mut ends) = (Vec::with_capacity(total), Vec::with_capacity(lanes));
+        to.elements.reserve(counts[..lanes].iter().sum());
         for (lane, count) in counts[..lanes].iter().enumerate() {
-            all.extend(rows[..*count].iter().map(|row| {
+            to.elements.extend(chunks.iter().flat_map(|chunk| rows(chunk)).take(*count).map(|row| {
                 let element = |i: usize| &row[i * lanes + lane];
                 make([element(0), element(last.min(1)), element(last)])
             }));
-            ends.push(u32::try_from(all.len()).unwrap_or(u32::MAX));
+            to.ends.push(u32::try_from(to.elements.len()).unwrap_or(u32::MAX));
             if late >> lane & 1 == 1 {
                 complaints.complain(|| format!("{warp}: lane {lane} has elements after its stream's end"));
                 *lost = true;
             }
         }
-        (all, ends)
     }
 
     /// Drops operand records whose site does not exist.
@@ -670,11 +677,12 @@ fn word(bytes: &[u8], at: usize) -> u64 {
 #[cfg(test)]
 mod tests {
     use prlx_trace::Streams;
+    use prlx_trace::device::LastWord;
 
     use super::*;
 
     #[test]
-    fn warps_without_chunks_make_the_frame_that_they_make_one_by_one() {
+    fn paths_make_the_frame_that_their_streams_make() {
         let request = RecordingRequest::new(Level::Path);
         let kept = KeptWarps { request: &request, window: true, base: 7 };
         let sizes = [(LastWord::Byte, 1usize), (LastWord::Half, 2), (LastWord::Whole, 4)];
@@ -682,35 +690,45 @@ mod tests {
             [WarpSize::W32, WarpSize::W64].into_iter().flat_map(|w| sizes.map(|size| (w, size)))
         {
             let lanes = warp_size.lanes() as usize;
-            // The lowest byte of each word is never 0.
+            // The words of five warps: one in each lane, as many decisions or not; in some lanes; none.
+            let words = |warp: usize| -> Vec<u32> {
+                let word = |lane: usize| match (warp, lane % 3) {
+                    (0 | 1, _) => 16 + (lane + warp) as u32 % 16,
+                    (2, _) => 2 << (lane % 5),
+                    (3, 1) => 5,
+                    _ => 0,
+                };
+                (0..lanes).map(word).collect()
+            };
+            let all: Vec<Vec<u32>> = (0..5).map(words).collect();
             let finals: Vec<u8> =
-                (0..3 * lanes * size).map(|i| if i % size == 0 { 1 } else { i as u8 }).collect();
-            let decode = |finals: &[u8], single: bool| {
-                let layout = Finals { last_word, warp_size, ..Finals::default() };
-                let memory = LaunchBuffers { first_warp: 5, heads: &[], finals, layout, sites: 1 };
-                let decoder = WarpDecoder {
-                    level: Level::Path,
-                    warp_size,
-                    chains: Chains::default(),
-                    memory,
-                    kept: &kept,
+                all.iter().flatten().flat_map(|w| w.to_le_bytes()[..size].to_vec()).collect();
+            let layout = Finals { last_word, warp_size, ..Finals::default() };
+            let memory = LaunchBuffers { first_warp: 5, heads: &[], finals: &finals, layout, sites: 1 };
+            let chains = Chains::default();
+            let decoder = WarpDecoder { level: Level::Path, warp_size, chains, memory, kept: &kept };
+            for some in [0..2, 0..3, 3..5, 4..5, 0..5] {
+                let stream = |warp: usize| {
+                    let mut words = Vec::new();
+                    let mut lane = |word: &u32| {
+                        words.extend(Some(*word).filter(|word| *word != 0));
+                        words.len() as u32
+                    };
+                    let ends = all[warp].iter().map(&mut lane).collect();
+                    let lanes = Lanes::Path { words, ends };
+                    let stream = WarpStream { warp: WarpId(5 + warp as u64), lanes, ..WarpStream::default() };
+                    kept.digested(stream, &mut Vec::new())
                 };
-                let one_by_one = (0..3).map(|i| WarpChunks::none(WarpId(5 + i), i as usize)).collect();
-                let frame = match single {
-                    true => decoder.frame_of_last_words(0, 0..3)?,
-                    false => decoder.frame(0, FrameWarps::Found(one_by_one)),
-                };
+                let expected: Vec<WarpStream> = some.clone().map(stream).collect();
+                let frame = decoder.frame(0, FrameWarps::WithoutChunks(some));
+                assert_eq!(frame.recorded, expected.iter().map(|w| w.lanes.elements()).sum::<u64>());
                 let mut streams = Streams::default();
                 streams.push(frame.frame);
-                Some((frame.recorded, streams.infos().collect::<Vec<_>>(), streams.frame(0).unwrap()))
-            };
-            let expected = decode(&finals, false).unwrap();
-            assert_eq!(expected.0, 3 * lanes as u64);
-            assert_eq!(decode(&finals, true).unwrap(), expected);
-            // A lane without decisions leaves none, and often none of them decides.
-            assert!(decode(&[vec![0; size], finals[size..].to_vec()].concat(), true).is_none());
-            let none = vec![0; finals.len()];
-            assert_eq!(decode(&none, true), decode(&none, false));
+                assert_eq!(streams.frame(0).unwrap(), expected);
+                let mut one_by_one = Streams::default();
+                one_by_one.push(StreamFrame::new(0, expected));
+                assert_eq!(format!("{streams:?}"), format!("{one_by_one:?}"));
+            }
         }
     }
 }

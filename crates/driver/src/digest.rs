@@ -92,6 +92,16 @@ fn params(function: &Function) -> BTreeSet<(u32, u8)> {
         .collect()
 }
 
+/// Digest of one warp's streams at level `path`: where the words of each lane end, and the words. `bytes` is
+/// memory to use.
+pub fn path(base: u64, warp: WarpId, (ends, words): (&[u32], &[u32]), bytes: &mut Vec<u8>) -> u64 {
+    bytes.clear();
+    // The warp's position in the grid is an input of its slices.
+    bytes.extend_from_slice(&warp.0.to_le_bytes());
+    bytes.extend(ends.iter().chain(words).flat_map(|n| u64::from(*n).to_le_bytes()));
+    xxh3_64_with_seed(bytes, base).max(1)
+}
+
 /// Digest of one warp's streams. Clocks are not included, because two runs never agree on them. `bytes` is
 /// memory to use.
 pub fn warp(base: u64, stream: &WarpStream, bytes: &mut Vec<u8>) -> u64 {
@@ -101,10 +111,7 @@ pub fn warp(base: u64, stream: &WarpStream, bytes: &mut Vec<u8>) -> u64 {
     // The warp's position in the grid is an input of its slices.
     put(stream.warp.0);
     match &stream.lanes {
-        Lanes::Path { words, ends } => {
-            ends.iter().for_each(|e| put((*e).into()));
-            words.iter().for_each(|w| put((*w).into()));
-        }
+        Lanes::Path { words, ends } => return path(base, stream.warp, (ends, words), bytes),
         Lanes::Fingerprint { checkpoints, ends, hashes } => {
             ends.iter().for_each(|e| put((*e).into()));
             checkpoints.iter().chain(hashes.as_flattened()).for_each(|c| put(*c));
@@ -127,31 +134,6 @@ pub fn warp(base: u64, stream: &WarpStream, bytes: &mut Vec<u8>) -> u64 {
     }
     // 0 means that a warp has no digest.
     xxh3_64_with_seed(bytes, base).max(1)
-}
-
-/// The digests of warps at level `path` whose lanes have one word each, or none: what [`warp`] gives, in half
-/// the time.
-pub struct LastWordDigests {
-    /// What is hashed, with the words of the warp before.
-    bytes: Vec<u8>,
-    /// Where the words begin.
-    words: usize,
-}
-
-impl LastWordDigests {
-    /// For warps with so many lanes, which have `each` words, 0 or 1.
-    pub fn new(lanes: u64, each: u64) -> LastWordDigests {
-        let bytes: Vec<u8> = (0..=lanes).flat_map(|lane| (lane * each).to_le_bytes()).collect();
-        LastWordDigests { words: bytes.len(), bytes }
-    }
-    /// That of a warp with these words.
-    pub fn of(&mut self, base: u64, warp: WarpId, words: &[u32]) -> u64 {
-        let number = warp.0.to_le_bytes();
-        self.bytes.iter_mut().zip(number).for_each(|(to, byte)| *to = byte);
-        self.bytes.truncate(self.words);
-        self.bytes.extend(words.iter().flat_map(|word| u64::from(*word).to_le_bytes()));
-        xxh3_64_with_seed(&self.bytes, base).max(1)
-    }
 }
 
 /// Digest of memory. It is the same on every device, however many threads add the words and in whatever

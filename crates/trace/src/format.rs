@@ -134,8 +134,9 @@ A frame holds the streams of a few hundred warps that follow one another in the 
 - index of the first warp, number of warps
 - for each warp: the level of its stream, one byte
 - for `path`, `print`, `operands` in turn, of the warps of that level:
-  - for each warp: number of lanes; then a column of the numbers of elements by lane, each XORed with the one
-    before (u32)
+  - for each warp: number of lanes; then, if there are warps, 0 and a column of the numbers of elements by
+    lane, each XORed with the one before (u32). Or a number, if all lanes of at most 256 warps have as many
+    elements: 1 more than that. (The 0 or number: since version 17.)
   - `path`: 0, then rows of words (u32). Or a number of decisions from 1 to 7, if all words have so many
     behind their leading 1 and there are at most as many words as lanes: then for each decision, the last one
     first, a bit of each word, warp by warp and lane by lane, eight in a byte, from the lowest. (The number:

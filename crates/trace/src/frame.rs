@@ -189,10 +189,7 @@ pub fn put<'a>(out: &mut Vec<u8>, first: usize, warps: &'a [WarpStream]) {
     let path = ends(out, Level::Path);
     let words = |l: &'a Lanes| -> &'a [u32] { if let Lanes::Path { words, .. } = l { words } else { &[] } };
     let words: Vec<&[u32]> = of(Level::Path).map(words).collect();
-    let (n, lanes) = (words.iter().map(|words| words.len()).sum(), path.iter().map(|ends| ends.len()).sum());
-    if !put_bits(out, (n, lanes), words.iter().copied().flatten().copied()) {
-        Rows { ends: &path }.put(out, &words, |word| word.to_le_bytes());
-    }
+    put_words(out, &path, &words);
     let fingerprint = ends(out, Level::Fingerprint);
     let parts = |l: &'a Lanes| match l {
         Lanes::Fingerprint { checkpoints, hashes, .. } => (checkpoints.as_slice(), hashes.as_slice()),
@@ -267,28 +264,30 @@ fn take_bits(from: &mut Reader<'_>, n: usize, lanes: usize) -> Result<Option<Vec
     Ok(Some((0..n).map(word).collect()))
 }
 
-/// What [`put`] appends for `warps` warps of level `path` with `lanes` lanes, each of which has one word, or
-/// none if there are no words.
-pub fn put_last_words(out: &mut Vec<u8>, first: usize, (warps, lanes): (usize, usize), words: &[u32]) {
+/// What [`put`] appends for warps of level `path` with `lanes` lanes each. `ends` has where the words of each lane
+/// end among those of its warp, warp by warp, and `words` all words.
+pub fn put_paths(out: &mut Vec<u8>, first: usize, lanes: usize, ends: &[u32], words: &[u32]) {
+    let ends: Vec<&[u32]> = ends.chunks(lanes.max(1)).collect();
     put_number(out, first as u64);
-    put_number(out, warps as u64);
-    (0..warps).for_each(|_| Level::Path.put(out));
-    (0..warps).for_each(|_| put_number(out, lanes as u64));
-    // Each number of elements is XORed with the one before.
-    let mut counts = Column::of(out, warps * lanes);
-    if !words.is_empty() {
-        counts.push(1u32.to_le_bytes());
-    }
-    if put_bits(out, (words.len(), warps * lanes), words.iter().copied()) {
-        return;
-    }
-    let mut column = Column::of(out, words.len());
-    for row in words.chunks(lanes.max(1)) {
-        let mut before = 0;
-        for word in row {
-            column.push((word ^ before).to_le_bytes());
-            before = *word;
-        }
+    put_number(out, ends.len() as u64);
+    ends.iter().for_each(|_| Level::Path.put(out));
+    put_ends(out, &ends);
+    let mut words = words;
+    let mut of_warp = |ends: &&[u32]| {
+        let n = ends.last().map_or(0, |end| *end as usize).min(words.len());
+        let (own, rest) = words.split_at(n);
+        words = rest;
+        own
+    };
+    let words: Vec<&[u32]> = ends.iter().map(&mut of_warp).collect();
+    put_words(out, &ends, &words);
+}
+
+/// Appends the words of warps of level `path`.
+fn put_words(out: &mut Vec<u8>, ends: &[&[u32]], words: &[&[u32]]) {
+    let (n, lanes) = (words.iter().map(|words| words.len()).sum(), ends.iter().map(|ends| ends.len()).sum());
+    if !put_bits(out, (n, lanes), words.iter().copied().flatten().copied()) {
+        Rows { ends }.put(out, words, |word| word.to_le_bytes());
     }
 }
 
@@ -299,9 +298,25 @@ fn ends(lanes: &Lanes) -> &[u32] {
     }
 }
 
-/// Numbers of lanes, then elements by lane.
+/// The number of elements of each lane, if it is the same for all lanes of all warps.
+fn same_count(warps: &[&[u32]]) -> Option<u32> {
+    let count = *warps.first()?.first()?;
+    let alike =
+        |ends: &&[u32]| ends.iter().zip(1..).all(|(end, lanes)| u64::from(*end) == u64::from(count) * lanes);
+    (warps.len() <= WARPS && warps.iter().all(alike)).then_some(count)
+}
+
+/// Numbers of lanes; then elements by lane: a number less 1, if all lanes have as many, or 0 and a column.
 fn put_ends(out: &mut Vec<u8>, warps: &[&[u32]]) {
     warps.iter().for_each(|ends| put_number(out, ends.len() as u64));
+    if warps.is_empty() {
+        return;
+    }
+    let same = same_count(warps);
+    put_number(out, same.map_or(0, |count| u64::from(count) + 1));
+    if same.is_some() {
+        return;
+    }
     let mut column = Column::of(out, warps.iter().map(|ends| ends.len()).sum());
     let mut before = 0u32;
     for ends in warps {
@@ -314,12 +329,25 @@ fn put_ends(out: &mut Vec<u8>, warps: &[&[u32]]) {
 }
 
 fn take_ends(from: &mut Reader<'_>, warps: usize) -> Result<Vec<Vec<u32>>, Error> {
-    let lanes = (0..warps).map(|_| from.count(1)).collect::<Result<Vec<usize>, Error>>()?;
-    if lanes.iter().any(|&n| n > 64) {
-        return Err(from.error("a warp has more than 64 lanes"));
+    let lane_count = |from: &mut Reader<'_>| match from.number()? {
+        n @ 0..=64 => Ok(index(n)),
+        _ => Err(from.error("a warp has more than 64 lanes")),
+    };
+    let lanes = (0..warps).map(|_| lane_count(from)).collect::<Result<Vec<usize>, Error>>()?;
+    let same = if from.version < 17 || warps == 0 { 0 } else { from.number()? };
+    // A frame of many warps takes bytes for each, so that few bytes never stand for much memory.
+    if same > 0 && warps > WARPS {
+        return Err(from.error(format!("{warps} warps have as many elements")));
     }
-    let counts = sums(take_column::<4>(from, lanes.iter().sum())?);
-    let mut counts = counts.into_iter().map(u32::from_le_bytes);
+    let counts = match same {
+        0 => sums(take_column::<4>(from, lanes.iter().sum())?).into_iter().map(u32::from_le_bytes).collect(),
+        _ => {
+            let count =
+                u32::try_from(same - 1).map_err(|_| from.error("a lane has more than 2^32 elements"))?;
+            vec![count; lanes.iter().sum()]
+        }
+    };
+    let mut counts = counts.into_iter();
     let mut all = Vec::with_capacity(warps);
     for n in lanes {
         let mut end = 0u32;
@@ -608,8 +636,8 @@ mod tests {
             assert_eq!(parse(&bytes, VERSION, 0, &infos, 1).unwrap(), warps);
             bytes.len()
         };
-        // Two numbers, three levels, three numbers of lanes, the counts, and the number of decisions.
-        let rest = 2 + 3 + 3 + 4 * 96 + 1;
+        // Two numbers, three levels, three numbers of lanes, the count, and the number of decisions.
+        let rest = 2 + 3 + 3 + 1 + 1;
         for decisions in 1..=7 {
             let warps = [0, 1, 2].map(|warp| stream(warp, words(warp, decisions)));
             assert_eq!(size(&warps), rest + 12 * decisions as usize);
@@ -623,11 +651,12 @@ mod tests {
             ..WarpStream::default()
         };
         let warps = [twice, stream(1, words(1, 3)), stream(2, words(2, 3))];
-        assert_eq!(size(&warps), rest - 4 * 16 + 4 * 96);
+        // One warp has other lanes, so that the counts are a column.
+        assert_eq!(size(&warps), rest + 4 * 80 + 4 * 96);
         // A file cannot announce more words than lanes.
         let mut bytes = Vec::new();
         put(&mut bytes, 0, &warps);
-        bytes[2 + 3 + 3 + 4 * 80] = 3;
+        bytes[2 + 3 + 3 + 1 + 4 * 80] = 3;
         assert!(parse(&bytes, VERSION, 0, &infos, 1).unwrap_err().what.contains("96 words of 3 decisions"));
     }
 

@@ -13,7 +13,7 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use crate::ids::{ModuleId, RangeId, WarpId};
 use crate::kernel::Module;
-use crate::launch::{Launch, RangeName, WarpInfo, WarpStream};
+use crate::launch::{Lanes, Launch, RangeName, WarpInfo, WarpStream};
 use crate::mark::Marks;
 use crate::narrow::saturated32;
 use crate::outputs::OutputContents;
@@ -191,20 +191,29 @@ impl StreamFrame {
         StreamFrame { infos, body }
     }
 
-    /// [`StreamFrame::new`] for warps with `lanes` lanes at level `path`, if each lane has one word, or none
-    /// has. `words` has those of all lanes, warp by warp. Most frames are such, and take a third of the time
-    /// this way.
-    ///
-    /// # Errors
-    /// If there is no memory to compress them.
-    pub fn of_last_words(
+    /// [`StreamFrame::new`] for warps at level `path` with `lanes` lanes each. `ends` has where the words of each
+    /// lane end among those of its warp, warp by warp, and `words` all words. Without lists for each warp, it
+    /// takes a third of the time.
+    pub fn of_paths(
         first: usize,
         infos: Vec<WarpInfo>,
         lanes: usize,
+        ends: &[u32],
         words: &[u32],
-    ) -> std::io::Result<StreamFrame> {
-        let packed = Packed::of(|out| frame::put_last_words(out, first, (infos.len(), lanes), words))?;
-        Ok(StreamFrame { infos, body: Body::Packed(packed) })
+    ) -> StreamFrame {
+        let body = match Packed::of(|out| frame::put_paths(out, first, lanes, ends, words)) {
+            Ok(packed) => Body::Packed(packed),
+            Err(_) => {
+                let mut words = words.iter().copied();
+                let warps = infos.iter().zip(ends.chunks(lanes.max(1))).map(|(info, ends)| {
+                    let own = words.by_ref().take(ends.last().map_or(0, |end| *end as usize)).collect();
+                    let lanes = Lanes::Path { words: own, ends: ends.to_vec() };
+                    WarpStream { warp: info.warp, digest: info.digest, dropped: info.dropped, lanes }
+                });
+                Body::Plain(warps.collect())
+            }
+        };
+        StreamFrame { infos, body }
     }
 }
 
