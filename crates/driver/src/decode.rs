@@ -15,7 +15,7 @@
 use std::ops::Range;
 
 use prlx_plan::{Plan, RecordingRequest};
-use prlx_trace::device::{Finals, Followers, Head, Shape, WideEventRecord, final_bytes};
+use prlx_trace::device::{Finals, Followers, Head, LastWord, Shape, WideEventRecord, final_bytes};
 use prlx_trace::launch::{Event, Lanes, Launch, OperandRecord, WarpInfo};
 use prlx_trace::{LaneMask, Level, SiteId, StreamFrame, Streams, WarpId, WarpSize, WarpStream};
 
@@ -427,26 +427,31 @@ impl WarpDecoder<'_> {
         DecodedFrame { frame, recorded, dropped, complaints }
     }
 
-    /// A frame of warps at level `path`. They share lists: worker threads that allocate for each warp wait for
-    /// each other.
+    /// A frame of warps at level `path`. They share lists: worker threads that allocate for each warp wait
+    /// for each other.
     fn frame_of_paths(&self, first: usize, warps: impl Iterator<Item = WarpChunks>) -> DecodedFrame {
         let lanes = self.warp_size.lanes() as usize;
         let each = final_bytes(self.level, self.memory.layout) as usize;
         let (mut infos, mut words, mut ends) = (Vec::new(), Vec::<u32>::new(), Vec::<u32>::new());
         let (mut all_dropped, mut all_complaints) = (0u64, Complaints::default());
-        let (mut full, mut bytes) = (LaneElements::default(), Vec::new());
+        let (mut full, mut last_words, mut bytes) = (LaneElements::default(), Vec::new(), Vec::new());
         for found in warps {
             let WarpChunks { warp, index, chains, mut dropped, mut lost, mut complaints } = found;
             let (of_words, of_ends) = (words.len(), ends.len());
-            let last = self.memory.finals.get(index * each..).and_then(|b| b.get(..each)).unwrap_or_default();
+            let last = self.memory.finals.get(index * each..(index + 1) * each).unwrap_or_default();
             let chunks = if chains.is_empty() { &[] } else { self.chains.chunks(chains.start) };
             let make = |e: [&[u8; 4]; 3]| u32::from_le_bytes(*e[0]);
             self.lanes(warp, chunks, 1, &mut lost, &mut complaints, make, &mut full);
+            last_words.clear();
+            self.put_last_words(last, &mut last_words);
             if chunks.is_empty() && is_zero(last) {
                 ends.extend(std::iter::repeat_n(0, lanes));
+            } else if chunks.is_empty() && !last_words.contains(&0) {
+                words.extend_from_slice(&last_words);
+                ends.extend((1..).zip(&last_words).map(|(end, _)| end));
             } else {
-                let last = self.last_words(last).chain(std::iter::repeat(0));
                 let mut from = 0;
+                let last = last_words.iter().copied().chain(std::iter::repeat(0));
                 for (end, last) in full.ends.iter().zip(last) {
                     words.extend_from_slice(full.elements.get(from..*end as usize).unwrap_or_default());
                     words.extend(Some(last).filter(|word| *word != 0));
@@ -470,12 +475,16 @@ impl WarpDecoder<'_> {
         DecodedFrame { frame, recorded: words.len() as u64, dropped: all_dropped, complaints: all_complaints }
     }
 
-    /// The last words in `bytes`.
-    fn last_words<'b>(&self, bytes: &'b [u8]) -> impl Iterator<Item = u32> + 'b {
-        let size = self.memory.layout.last_word.bytes() as usize;
-        bytes
-            .chunks_exact(size.max(1))
-            .map(|word| word.iter().rev().fold(0, |bits, byte| bits << 8 | u32::from(*byte)))
+    /// Appends the last words in `bytes`.
+    fn put_last_words(&self, bytes: &[u8], to: &mut Vec<u32>) {
+        match self.memory.layout.last_word {
+            LastWord::None => {}
+            LastWord::Byte => to.extend(bytes.iter().map(|word| u32::from(*word))),
+            LastWord::Half => {
+                to.extend(bytes.as_chunks().0.iter().map(|w| u32::from(u16::from_le_bytes(*w))))
+            }
+            LastWord::Whole => to.extend(bytes.as_chunks().0.iter().map(|w| u32::from_le_bytes(*w))),
+        }
     }
 
     /// Decodes one warp. Also returns complaints about its bytes.
@@ -518,8 +527,8 @@ impl WarpDecoder<'_> {
         (WarpStream { warp, digest: 0, dropped, lanes: streams }, complaints)
     }
 
-    /// Splits a chain that all lanes share by lane, and puts what it finds in place of what is in `to`. Elements
-    /// have `N` bytes; `group` of them make one item. A first element of zeros ends a lane.
+    /// Splits a chain that all lanes share by lane, and puts what it finds in place of what is in `to`.
+    /// Elements have `N` bytes; `group` of them make one item. A first element of zeros ends a lane.
     fn lanes<'c, const N: usize, T>(
         &self,
         warp: WarpId,
@@ -677,7 +686,6 @@ fn word(bytes: &[u8], at: usize) -> u64 {
 #[cfg(test)]
 mod tests {
     use prlx_trace::Streams;
-    use prlx_trace::device::LastWord;
 
     use super::*;
 

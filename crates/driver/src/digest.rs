@@ -98,7 +98,12 @@ pub fn path(base: u64, warp: WarpId, (ends, words): (&[u32], &[u32]), bytes: &mu
     bytes.clear();
     // The warp's position in the grid is an input of its slices.
     bytes.extend_from_slice(&warp.0.to_le_bytes());
-    bytes.extend(ends.iter().chain(words).flat_map(|n| u64::from(*n).to_le_bytes()));
+    for numbers in [ends, words] {
+        let start = bytes.len();
+        bytes.resize(start + 8 * numbers.len(), 0);
+        let to = bytes.get_mut(start..).unwrap_or_default().as_chunks_mut().0;
+        to.iter_mut().zip(numbers).for_each(|(to, n)| *to = u64::from(*n).to_le_bytes());
+    }
     xxh3_64_with_seed(bytes, base).max(1)
 }
 

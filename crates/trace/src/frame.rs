@@ -189,7 +189,10 @@ pub fn put<'a>(out: &mut Vec<u8>, first: usize, warps: &'a [WarpStream]) {
     let path = ends(out, Level::Path);
     let words = |l: &'a Lanes| -> &'a [u32] { if let Lanes::Path { words, .. } = l { words } else { &[] } };
     let words: Vec<&[u32]> = of(Level::Path).map(words).collect();
-    put_words(out, &path, &words);
+    let (n, lanes) = (words.iter().map(|words| words.len()).sum(), path.iter().map(|ends| ends.len()).sum());
+    if !put_bits(out, (n, lanes), words.iter().copied().flatten().copied()) {
+        Rows { ends: &path }.put(out, &words, |word| word.to_le_bytes());
+    }
     let fingerprint = ends(out, Level::Fingerprint);
     let parts = |l: &'a Lanes| match l {
         Lanes::Fingerprint { checkpoints, hashes, .. } => (checkpoints.as_slice(), hashes.as_slice()),
@@ -234,16 +237,25 @@ fn put_bits(out: &mut Vec<u8>, (n, lanes): (usize, usize), words: impl Iterator<
     let start = out.len();
     let plane = n.div_ceil(8);
     out.resize(start + plane * decisions as usize, 0);
-    let mut planes = out.get_mut(start..).unwrap_or_default().chunks_exact_mut(plane.max(1));
-    for bit in 0..decisions {
-        let Some(plane) = planes.next() else { break };
-        let mut words = words.clone();
-        for byte in plane {
-            let eight = words.by_ref().take(8).enumerate();
-            *byte = eight.fold(0, |byte, (i, word)| byte | ((word >> bit & 1) as u8) << i);
+    let mut words = words;
+    for group in 0..plane {
+        let eight = std::array::from_fn(|_| words.next().map_or(0, |word| word.to_le_bytes()[0]));
+        for (bit, byte) in (0..decisions as usize).zip(transposed(eight)) {
+            out.get_mut(start + bit * plane + group).into_iter().for_each(|at| *at = byte);
         }
     }
     true
+}
+
+/// The bits of eight bytes: byte i of the result has bit i of each of them, that of the first one lowest.
+/// (Warren, Hacker's Delight, section 7-3.)
+fn transposed(bytes: [u8; 8]) -> [u8; 8] {
+    let mut x = u64::from_le_bytes(bytes);
+    for (shift, mask) in [(7, 0x00AA_00AA_00AA_00AA), (14, 0x0000_CCCC_0000_CCCC), (28, 0xF0F0_F0F0)] {
+        let swapped = (x ^ x >> shift) & mask;
+        x ^= swapped ^ swapped << shift;
+    }
+    x.to_le_bytes()
 }
 
 /// Reads `n` words of what [`put_bits`] wrote; `None` if it wrote none.
@@ -264,31 +276,26 @@ fn take_bits(from: &mut Reader<'_>, n: usize, lanes: usize) -> Result<Option<Vec
     Ok(Some((0..n).map(word).collect()))
 }
 
-/// What [`put`] appends for warps of level `path` with `lanes` lanes each. `ends` has where the words of each lane
-/// end among those of its warp, warp by warp, and `words` all words.
+/// What [`put`] appends for warps of level `path` with `lanes` lanes each. `ends` has where the words of each
+/// lane end among those of its warp, warp by warp, and `words` all words.
 pub fn put_paths(out: &mut Vec<u8>, first: usize, lanes: usize, ends: &[u32], words: &[u32]) {
     let ends: Vec<&[u32]> = ends.chunks(lanes.max(1)).collect();
     put_number(out, first as u64);
     put_number(out, ends.len() as u64);
     ends.iter().for_each(|_| Level::Path.put(out));
     put_ends(out, &ends);
-    let mut words = words;
+    if put_bits(out, (words.len(), ends.len() * lanes), words.iter().copied()) {
+        return;
+    }
+    let mut rest = words;
     let mut of_warp = |ends: &&[u32]| {
-        let n = ends.last().map_or(0, |end| *end as usize).min(words.len());
-        let (own, rest) = words.split_at(n);
-        words = rest;
+        let n = ends.last().map_or(0, |end| *end as usize).min(rest.len());
+        let (own, behind) = rest.split_at(n);
+        rest = behind;
         own
     };
     let words: Vec<&[u32]> = ends.iter().map(&mut of_warp).collect();
-    put_words(out, &ends, &words);
-}
-
-/// Appends the words of warps of level `path`.
-fn put_words(out: &mut Vec<u8>, ends: &[&[u32]], words: &[&[u32]]) {
-    let (n, lanes) = (words.iter().map(|words| words.len()).sum(), ends.iter().map(|ends| ends.len()).sum());
-    if !put_bits(out, (n, lanes), words.iter().copied().flatten().copied()) {
-        Rows { ends }.put(out, words, |word| word.to_le_bytes());
-    }
+    Rows { ends: &ends }.put(out, &words, |word| word.to_le_bytes());
 }
 
 fn ends(lanes: &Lanes) -> &[u32] {

@@ -191,9 +191,9 @@ impl StreamFrame {
         StreamFrame { infos, body }
     }
 
-    /// [`StreamFrame::new`] for warps at level `path` with `lanes` lanes each. `ends` has where the words of each
-    /// lane end among those of its warp, warp by warp, and `words` all words. Without lists for each warp, it
-    /// takes a third of the time.
+    /// [`StreamFrame::new`] for warps at level `path` with `lanes` lanes each. `ends` has where the words of
+    /// each lane end among those of its warp, warp by warp, and `words` all words. Without lists for each
+    /// warp, it takes a third of the time.
     pub fn of_paths(
         first: usize,
         infos: Vec<WarpInfo>,
