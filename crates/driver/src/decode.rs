@@ -261,6 +261,12 @@ impl WarpChunks {
         let complaints = Complaints::default();
         WarpChunks { warp, index, chains: 0..0, dropped: 0, lost: false, complaints }
     }
+    /// Number of lost elements.
+    fn lost_elements(&self) -> u64 {
+        // A kernel that was stopped could not count its losses. The report must still show that something is
+        // missing.
+        if self.lost { self.dropped.max(1) } else { self.dropped }
+    }
 }
 
 /// Decodes the streams of one launch, a frame at a time.
@@ -435,13 +441,13 @@ impl WarpDecoder<'_> {
         let (mut infos, mut words, mut ends) = (Vec::new(), Vec::<u32>::new(), Vec::<u32>::new());
         let (mut all_dropped, mut all_complaints) = (0u64, Complaints::default());
         let (mut full, mut last_words, mut bytes) = (LaneElements::default(), Vec::new(), Vec::new());
-        for found in warps {
-            let WarpChunks { warp, index, chains, mut dropped, mut lost, mut complaints } = found;
+        for mut found in warps {
             let (of_words, of_ends) = (words.len(), ends.len());
-            let last = self.memory.finals.get(index * each..(index + 1) * each).unwrap_or_default();
-            let chunks = if chains.is_empty() { &[] } else { self.chains.chunks(chains.start) };
+            let last =
+                self.memory.finals.get(found.index * each..(found.index + 1) * each).unwrap_or_default();
+            let chunks = self.shared_chunks(&found);
             let make = |e: [&[u8; 4]; 3]| u32::from_le_bytes(*e[0]);
-            self.lanes(warp, chunks, 1, &mut lost, &mut complaints, make, &mut full);
+            self.lanes(&mut found, chunks, 1, make, &mut full);
             last_words.clear();
             self.put_last_words(last, &mut last_words);
             if chunks.is_empty() && is_zero(last) {
@@ -460,19 +466,19 @@ impl WarpDecoder<'_> {
                 }
             }
             let own = (ends.get(of_ends..).unwrap_or_default(), words.get(of_words..).unwrap_or_default());
-            if lost {
-                dropped = dropped.max(1);
-            }
-            infos.push(WarpInfo {
-                warp,
-                digest: digest::path(self.kept.base, warp, own, &mut bytes),
-                dropped,
-            });
+            let digest = digest::path(self.kept.base, found.warp, own, &mut bytes);
+            let dropped = found.lost_elements();
+            infos.push(WarpInfo { warp: found.warp, digest, dropped });
             all_dropped = all_dropped.saturating_add(dropped);
-            all_complaints.add(complaints);
+            all_complaints.add(found.complaints);
         }
         let frame = StreamFrame::of_paths(first, infos, lanes, &ends, &words);
         DecodedFrame { frame, recorded: words.len() as u64, dropped: all_dropped, complaints: all_complaints }
+    }
+
+    /// The chunks of the chain that all lanes share. Most warps have none.
+    fn shared_chunks(&self, found: &WarpChunks) -> &[&[u8]] {
+        if found.chains.is_empty() { &[] } else { self.chains.chunks(found.chains.start) }
     }
 
     /// Appends the last words in `bytes`.
@@ -488,17 +494,17 @@ impl WarpDecoder<'_> {
     }
 
     /// Decodes one warp. Also returns complaints about its bytes.
-    fn warp(&self, found: WarpChunks) -> (WarpStream, Complaints) {
-        let WarpChunks { warp, index, chains, mut dropped, mut lost, mut complaints } = found;
-        let chunks = if chains.is_empty() { &[] } else { self.chains.chunks(chains.start) };
+    fn warp(&self, mut found: WarpChunks) -> (WarpStream, Complaints) {
+        let chunks = self.shared_chunks(&found);
         let streams = match self.level {
             Level::Fingerprint => {
                 let make = |e: [&[u8; 8]; 3]| u64::from_le_bytes(*e[0]);
-                let mut found = LaneElements::default();
-                self.lanes(warp, chunks, 1, &mut lost, &mut complaints, make, &mut found);
-                let LaneElements { elements: checkpoints, ends } = found;
+                let mut of_lanes = LaneElements::default();
+                self.lanes(&mut found, chunks, 1, make, &mut of_lanes);
+                let LaneElements { elements: checkpoints, ends } = of_lanes;
                 let LaunchBuffers { finals, layout, .. } = self.memory;
-                let hashes = layout.read(finals.get(index * layout.bytes() as usize..).unwrap_or_default());
+                let hashes =
+                    layout.read(finals.get(found.index * layout.bytes() as usize..).unwrap_or_default());
                 Lanes::Fingerprint { checkpoints, ends, hashes }
             }
             Level::Operands => {
@@ -510,32 +516,26 @@ impl WarpDecoder<'_> {
                         values: [second, third],
                     }
                 };
-                let mut found = LaneElements::default();
-                self.lanes(warp, chunks, OPERAND_ELEMENTS, &mut lost, &mut complaints, make, &mut found);
-                let LaneElements { elements: records, ends } = found;
-                self.drop_unknown_sites(warp, &mut lost, &mut complaints, records, ends)
+                let mut of_lanes = LaneElements::default();
+                self.lanes(&mut found, chunks, OPERAND_ELEMENTS, make, &mut of_lanes);
+                self.drop_unknown_sites(&mut found, of_lanes)
             }
-            Level::Events => Lanes::Events(self.events(warp, chains, &mut lost, &mut complaints)),
+            Level::Events => Lanes::Events(self.events(&mut found)),
             // `frame_of_paths` decodes paths, and a probe program has no streams.
             Level::Path | Level::Probe => Lanes::default(),
         };
-        if lost {
-            // A kernel that was stopped could not count its losses. The report must still show that something
-            // is missing.
-            dropped = dropped.max(1);
-        }
-        (WarpStream { warp, digest: 0, dropped, lanes: streams }, complaints)
+        let stream =
+            WarpStream { warp: found.warp, digest: 0, dropped: found.lost_elements(), lanes: streams };
+        (stream, found.complaints)
     }
 
     /// Splits a chain that all lanes share by lane, and puts what it finds in place of what is in `to`.
     /// Elements have `N` bytes; `group` of them make one item. A first element of zeros ends a lane.
     fn lanes<'c, const N: usize, T>(
         &self,
-        warp: WarpId,
+        found: &mut WarpChunks,
         chunks: &[&'c [u8]],
         group: u64,
-        lost: &mut bool,
-        complaints: &mut Complaints,
         make: impl Fn([&[u8; N]; OPERAND_ELEMENTS as usize]) -> T,
         to: &mut LaneElements<T>,
     ) {
@@ -581,26 +581,24 @@ impl WarpDecoder<'_> {
             }));
             to.ends.push(u32::try_from(to.elements.len()).unwrap_or(u32::MAX));
             if late >> lane & 1 == 1 {
-                complaints.complain(|| format!("{warp}: lane {lane} has elements after its stream's end"));
-                *lost = true;
+                let warp = found.warp;
+                found
+                    .complaints
+                    .complain(|| format!("{warp}: lane {lane} has elements after its stream's end"));
+                found.lost = true;
             }
         }
     }
 
     /// Drops operand records whose site does not exist.
-    fn drop_unknown_sites(
-        &self,
-        warp: WarpId,
-        lost: &mut bool,
-        complaints: &mut Complaints,
-        records: Vec<OperandRecord>,
-        ends: Vec<u32>,
-    ) -> Lanes {
+    fn drop_unknown_sites(&self, found: &mut WarpChunks, of_lanes: LaneElements<OperandRecord>) -> Lanes {
+        let LaneElements { elements: records, ends } = of_lanes;
         if records.iter().all(|r| r.site.index() < self.memory.sites) {
             return Lanes::Operands { records, ends };
         }
-        complaints.complain(|| format!("{warp}: records of sites that there are not"));
-        *lost = true;
+        let warp = found.warp;
+        found.complaints.complain(|| format!("{warp}: records of sites that there are not"));
+        found.lost = true;
         let (mut own, mut own_ends, mut from) = (Vec::new(), Vec::new(), 0);
         for end in ends {
             let lane = &records[from..end as usize];
@@ -612,13 +610,7 @@ impl WarpDecoder<'_> {
     }
 
     /// Merges the lanes' chains into one stream by clock. Each chain is in the order of its lane.
-    fn events(
-        &self,
-        warp: WarpId,
-        chains: Range<usize>,
-        lost: &mut bool,
-        complaints: &mut Complaints,
-    ) -> Vec<Event> {
+    fn events(&self, found: &mut WarpChunks) -> Vec<Event> {
         let mut all: Vec<(i64, usize, Event)> = Vec::new();
         // Clocks have 32 bits and wrap. The first clock of every lane is near the first of the warp, and each
         // next one is near the one before.
@@ -626,7 +618,7 @@ impl WarpDecoder<'_> {
         let size = Shape::of(Level::Events, self.warp_size).element as usize;
         // A row behind an event has the values of its followers.
         let each = size / Followers::MOST;
-        for (lane, chunks) in chains.map(|chain| self.chains.chunks(chain)).enumerate() {
+        for (lane, chunks) in found.chains.clone().map(|chain| self.chains.chunks(chain)).enumerate() {
             let mut time: Option<(u32, i64)> = None;
             // An event and the values of its followers lie in one chunk, so the last row of a chunk can be
             // empty.
@@ -642,10 +634,11 @@ impl WarpDecoder<'_> {
                 let site = SiteId((event.site & Followers::SITE).wrapping_sub(1));
                 let count = more.map_or(0, |m| m.count);
                 if site.index() + count as usize >= self.memory.sites {
-                    complaints.complain(|| {
+                    let warp = found.warp;
+                    found.complaints.complain(|| {
                         format!("{warp}: lane {lane} has an event of {site}, which there is not")
                     });
-                    *lost = true;
+                    found.lost = true;
                     break;
                 }
                 let now = match time {
