@@ -108,8 +108,7 @@ fn lines<'a>(walk: &Walk<'a>, side: usize, found: &Found) -> Vec<(&'a str, u32)>
         .collect()
 }
 
-/// Puts a finding's words and places into a cause.
-/// A place on a line of the source that differs comes first.
+/// Puts a finding's words and places into a cause. A place on a line of the source that differs comes first.
 pub(super) fn fill_in(cause: &mut Cause, check: ByCheck<'_>, changes: &SourceChanges) {
     let ByCheck { side, finding, class } = check;
     cause.class = class;

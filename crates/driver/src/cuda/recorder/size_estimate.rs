@@ -1,11 +1,10 @@
 //! Estimates how much of a pool a launch will write before it has run. The estimate is reserved for it, so
 //! that queued launches do not take each other's memory.
 //!
-//! For an unknown kernel, the estimate is twice the first chunks of all warps, or what they can write at most
-//! where the plan knows that. After a launch of the kernel
+//! For an unknown kernel, the estimate is twice the first chunks of all warps. After a launch of the kernel
 //! was decoded, the estimate is what it used, in proportion to the number of warps, plus an eighth. Launches
-//! of the same shape get the most that such a launch used recently. The size of tracks is known after one
-//! launch of the kernel.
+//! of the same shape get the most that such a launch used recently. No estimate exceeds what the plan says
+//! that the kernel can write. The size of tracks is known after one launch of the kernel.
 //!
 //! # Invariants
 //! - The history is bounded.
