@@ -19,14 +19,10 @@ use prlx_trace::device::{Finals, Followers, Head, LastWord, Shape, WideEventReco
 use prlx_trace::launch::{Event, Lanes, Launch, OperandRecord, WarpInfo};
 use prlx_trace::{LaneMask, Level, SiteId, StreamFrame, Streams, WarpId, WarpSize, WarpStream};
 
-use crate::digest;
 use crate::workers::WORKERS;
 
 /// Maximum number of complaints that are kept.
 const COMPLAINTS: usize = 16;
-
-/// Warps whose heads are looked at together, before each is read.
-const WARPS_TOGETHER: usize = 256;
 
 /// Elements that make one operand record.
 const OPERAND_ELEMENTS: u64 = 3;
@@ -63,7 +59,7 @@ impl<'a> Pool<'a> {
         let chunks = vec![ChunkState::Free; bytes.len() / shape.chunk() as usize];
         let mut pool = Pool { level, warp_size, at, bytes, bucket, shape, chunks, taken: 0 };
         // Most warps have no chunk.
-        let parts = heads.into_iter().flat_map(|h| h.chunks(WARPS_TOGETHER * Head::SIZE));
+        let parts = heads.into_iter().flat_map(|h| h.chunks(StreamFrame::WARPS * Head::SIZE));
         for part in parts.filter(|part| !is_zero(part)) {
             for head in part.chunks_exact(Head::SIZE).filter_map(Head::read) {
                 if let Some(i) = pool.chunk(head.first) {
@@ -112,37 +108,29 @@ pub struct DecodedStreams {
     pub damage: Vec<String>,
 }
 
-/// The warps that a recording of a launch keeps, with what their digests need.
+/// The warps that a recording of a launch keeps.
 pub(crate) struct KeptWarps<'p> {
     /// What the launch records.
     pub request: &'p RecordingRequest,
     /// Whether the launch records a window.
     window: bool,
-    /// Digest of everything else that decoding a warp reads.
-    base: u64,
 }
 
 impl<'p> KeptWarps<'p> {
-    /// `basis` is that of the launch's kernel.
-    pub fn new(plan: &'p Plan, basis: &digest::Basis, launch: &Launch) -> KeptWarps<'p> {
-        KeptWarps { request: &plan.request, window: launch.window.is_some(), base: basis.digest(launch) }
+    /// Those of a launch of this plan.
+    pub fn new(plan: &'p Plan, launch: &Launch) -> KeptWarps<'p> {
+        KeptWarps { request: &plan.request, window: launch.window.is_some() }
     }
     /// Whether the recording keeps a warp.
     pub fn takes(&self, warp: WarpId) -> bool {
         self.window || self.request.filter.takes_warp(warp.0)
-    }
-    /// Adds its digest to a warp. `bytes` is memory to use.
-    fn digested(&self, warp: WarpStream, bytes: &mut Vec<u8>) -> WarpStream {
-        WarpStream { digest: digest::warp(self.base, &warp, bytes), ..warp }
     }
     /// What [`decode_launches`] returns for a launch, of streams that need no decoding.
     pub fn streams(&self, warps: Vec<WarpStream>) -> DecodedStreams {
         let kept: Vec<_> = warps.into_iter().filter(|w| self.takes(w.warp)).collect();
         let recorded = kept.iter().map(|w| w.lanes.elements()).sum();
         let dropped = kept.iter().map(|w| w.dropped).fold(0, u64::saturating_add);
-        let warps = WORKERS
-            .map(kept, recorded as usize * size_of::<u64>(), |warp| self.digested(warp, &mut Vec::new()));
-        DecodedStreams { streams: Streams::new(warps), recorded, dropped, ..DecodedStreams::default() }
+        DecodedStreams { streams: Streams::new(kept), recorded, dropped, ..DecodedStreams::default() }
     }
 }
 
@@ -275,7 +263,6 @@ struct WarpDecoder<'p> {
     warp_size: WarpSize,
     chains: Chains<'p>,
     memory: LaunchBuffers<'p>,
-    kept: &'p KeptWarps<'p>,
 }
 
 /// Elements of the lanes of a warp.
@@ -319,13 +306,21 @@ impl<'a> Pool<'a> {
         let mut frames: Vec<(usize, FrameWarps)> = Vec::new();
         let (mut elements, mut warps, mut position) = (0, 0, 0);
         let warp_at = |position: usize| WarpId(memory.first_warp + position as u64);
-        for heads in memory.heads.chunks(per_warp.max(1) * WARPS_TOGETHER) {
+        let takes_all = kept.window || kept.request.filter.warps.is_empty();
+        for heads in memory.heads.chunks(per_warp.max(1) * StreamFrame::WARPS) {
             let some = position..position + heads.len() / per_warp.max(1);
             position = some.end;
-            if is_zero(heads) && some.clone().all(|i| kept.takes(warp_at(i))) {
+            let all = takes_all || some.clone().all(|i| kept.takes(warp_at(i)));
+            if all && is_zero(heads) {
                 frames.push((warps, FrameWarps::WithoutChunks(some.clone())));
                 warps += some.len();
                 continue;
+            }
+            // Whether a warp begins with a chunk depends on launches before, and must not decide how equal
+            // streams are divided into frames.
+            if all {
+                frames.push((warps, FrameWarps::Found(Vec::new())));
+                elements = 0;
             }
             for (i, heads) in some.zip(heads.chunks_exact(per_warp.max(1))) {
                 let before = chains.chunks.len();
@@ -333,10 +328,10 @@ impl<'a> Pool<'a> {
                 if !kept.takes(found.warp) {
                     continue;
                 }
-                let own = (chains.chunks.len() - before) as u64 * most_elements;
+                let own = (chains.chunks.len() - before).saturating_sub(1) as u64 * most_elements;
                 match frames.last_mut() {
                     Some((_, FrameWarps::Found(frame)))
-                        if StreamFrame::has_room(frame.len(), elements + own) =>
+                        if frame.is_empty() || StreamFrame::has_room(frame.len(), elements + own) =>
                     {
                         frame.push(found);
                         elements += own;
@@ -351,7 +346,7 @@ impl<'a> Pool<'a> {
         }
         let bytes = (self.taken - before) * self.shape.chunk();
         let work = bytes as usize + memory.heads.len() + memory.finals.len();
-        let decoder = WarpDecoder { level: self.level, warp_size: self.warp_size, chains, memory, kept };
+        let decoder = WarpDecoder { level: self.level, warp_size: self.warp_size, chains, memory };
         FoundLaunch { decoder, frames, bytes, work }
     }
 
@@ -404,10 +399,13 @@ impl<'a> Pool<'a> {
 }
 
 impl WarpDecoder<'_> {
-    /// Decodes, digests and compresses warps. `first` is the number of kept warps before them.
+    /// Decodes and compresses warps. `first` is the number of kept warps before them.
     fn frame(&self, first: usize, warps: FrameWarps) -> DecodedFrame {
         match warps {
             FrameWarps::WithoutChunks(positions) => {
+                if let Some(frame) = self.frame_of_finals(first, &positions) {
+                    return frame;
+                }
                 let none = |i: usize| WarpChunks::none(WarpId(self.memory.first_warp + i as u64), i);
                 self.frame_of(first, positions.map(none))
             }
@@ -420,17 +418,34 @@ impl WarpDecoder<'_> {
             return self.frame_of_paths(first, warps);
         }
         let (mut recorded, mut dropped, mut complaints) = (0, 0u64, Complaints::default());
-        let mut bytes = Vec::new();
         let decode = |found| {
             let (stream, more) = self.warp(found);
             recorded += stream.lanes.elements();
             dropped = dropped.saturating_add(stream.dropped);
             complaints.add(more);
-            self.kept.digested(stream, &mut bytes)
+            stream
         };
         let warps: Vec<WarpStream> = warps.map(decode).collect();
         let frame = StreamFrame::new(first, warps);
         DecodedFrame { frame, recorded, dropped, complaints }
+    }
+
+    /// A frame of warps without chunks, if what they wrote at their end can be packed as it is: last words at
+    /// level `path`, hashes at level `print`.
+    fn frame_of_finals(&self, first: usize, positions: &Range<usize>) -> Option<DecodedFrame> {
+        let layout = self.memory.layout;
+        let each = final_bytes(self.level, layout) as usize;
+        let finals = self.memory.finals.get(positions.start * each..positions.end * each)?;
+        let warps = (WarpId(self.memory.first_warp + positions.start as u64), positions.len());
+        let (frame, recorded) = match self.level {
+            Level::Fingerprint => (StreamFrame::of_prints(first, warps, layout, finals), 0),
+            Level::Path => {
+                let lanes = self.warp_size.lanes() as usize;
+                StreamFrame::of_last_words(first, warps, lanes, (layout.last_word, finals))
+            }
+            _ => return None,
+        };
+        Some(DecodedFrame { frame, recorded, dropped: 0, complaints: Complaints::default() })
     }
 
     /// A frame of warps at level `path`. They share lists: worker threads that allocate for each warp wait
@@ -440,9 +455,9 @@ impl WarpDecoder<'_> {
         let each = final_bytes(self.level, self.memory.layout) as usize;
         let (mut infos, mut words, mut ends) = (Vec::new(), Vec::<u32>::new(), Vec::<u32>::new());
         let (mut all_dropped, mut all_complaints) = (0u64, Complaints::default());
-        let (mut full, mut last_words, mut bytes) = (LaneElements::default(), Vec::new(), Vec::new());
+        let (mut full, mut last_words) = (LaneElements::default(), Vec::new());
         for mut found in warps {
-            let (of_words, of_ends) = (words.len(), ends.len());
+            let of_words = words.len();
             let last =
                 self.memory.finals.get(found.index * each..(found.index + 1) * each).unwrap_or_default();
             let chunks = self.shared_chunks(&found);
@@ -450,25 +465,16 @@ impl WarpDecoder<'_> {
             self.lanes(&mut found, chunks, 1, make, &mut full);
             last_words.clear();
             self.put_last_words(last, &mut last_words);
-            if chunks.is_empty() && is_zero(last) {
-                ends.extend(std::iter::repeat_n(0, lanes));
-            } else if chunks.is_empty() && !last_words.contains(&0) {
-                words.extend_from_slice(&last_words);
-                ends.extend((1..).zip(&last_words).map(|(end, _)| end));
-            } else {
-                let mut from = 0;
-                let last = last_words.iter().copied().chain(std::iter::repeat(0));
-                for (end, last) in full.ends.iter().zip(last) {
-                    words.extend_from_slice(full.elements.get(from..*end as usize).unwrap_or_default());
-                    words.extend(Some(last).filter(|word| *word != 0));
-                    ends.push(u32::try_from(words.len() - of_words).unwrap_or(u32::MAX));
-                    from = *end as usize;
-                }
+            let mut from = 0;
+            let last = last_words.iter().copied().chain(std::iter::repeat(0));
+            for (end, last) in full.ends.iter().zip(last) {
+                words.extend_from_slice(full.elements.get(from..*end as usize).unwrap_or_default());
+                words.extend(Some(last).filter(|word| *word != 0));
+                ends.push(u32::try_from(words.len() - of_words).unwrap_or(u32::MAX));
+                from = *end as usize;
             }
-            let own = (ends.get(of_ends..).unwrap_or_default(), words.get(of_words..).unwrap_or_default());
-            let digest = digest::path(self.kept.base, found.warp, own, &mut bytes);
             let dropped = found.lost_elements();
-            infos.push(WarpInfo { warp: found.warp, digest, dropped });
+            infos.push(WarpInfo { warp: found.warp, dropped });
             all_dropped = all_dropped.saturating_add(dropped);
             all_complaints.add(found.complaints);
         }
@@ -524,8 +530,7 @@ impl WarpDecoder<'_> {
             // `frame_of_paths` decodes paths, and a probe program has no streams.
             Level::Path | Level::Probe => Lanes::default(),
         };
-        let stream =
-            WarpStream { warp: found.warp, digest: 0, dropped: found.lost_elements(), lanes: streams };
+        let stream = WarpStream { warp: found.warp, dropped: found.lost_elements(), lanes: streams };
         (stream, found.complaints)
     }
 
@@ -684,8 +689,6 @@ mod tests {
 
     #[test]
     fn paths_make_the_frame_that_their_streams_make() {
-        let request = RecordingRequest::new(Level::Path);
-        let kept = KeptWarps { request: &request, window: true, base: 7 };
         let sizes = [(LastWord::Byte, 1usize), (LastWord::Half, 2), (LastWord::Whole, 4)];
         for (warp_size, (last_word, size)) in
             [WarpSize::W32, WarpSize::W64].into_iter().flat_map(|w| sizes.map(|size| (w, size)))
@@ -707,7 +710,7 @@ mod tests {
             let layout = Finals { last_word, warp_size, ..Finals::default() };
             let memory = LaunchBuffers { first_warp: 5, heads: &[], finals: &finals, layout, sites: 1 };
             let chains = Chains::default();
-            let decoder = WarpDecoder { level: Level::Path, warp_size, chains, memory, kept: &kept };
+            let decoder = WarpDecoder { level: Level::Path, warp_size, chains, memory };
             for some in [0..2, 0..3, 3..5, 4..5, 0..5] {
                 let stream = |warp: usize| {
                     let mut words = Vec::new();
@@ -717,14 +720,41 @@ mod tests {
                     };
                     let ends = all[warp].iter().map(&mut lane).collect();
                     let lanes = Lanes::Path { words, ends };
-                    let stream = WarpStream { warp: WarpId(5 + warp as u64), lanes, ..WarpStream::default() };
-                    kept.digested(stream, &mut Vec::new())
+                    WarpStream { warp: WarpId(5 + warp as u64), lanes, ..WarpStream::default() }
                 };
                 let expected: Vec<WarpStream> = some.clone().map(stream).collect();
                 let frame = decoder.frame(0, FrameWarps::WithoutChunks(some));
                 assert_eq!(frame.recorded, expected.iter().map(|w| w.lanes.elements()).sum::<u64>());
                 let mut streams = Streams::default();
                 streams.push(frame.frame);
+                assert_eq!(streams.frame(0).unwrap(), expected);
+                let mut one_by_one = Streams::default();
+                one_by_one.push(StreamFrame::new(0, expected));
+                assert_eq!(format!("{streams:?}"), format!("{one_by_one:?}"));
+            }
+        }
+    }
+
+    #[test]
+    fn prints_make_the_frame_that_their_streams_make() {
+        let used = [[true, false, true, false], [true; 4], [false; 4]];
+        for (warp_size, used) in [WarpSize::W32, WarpSize::W64].into_iter().flat_map(|w| used.map(|u| (w, u)))
+        {
+            let layout = Finals { used, warp_size, ..Finals::default() };
+            let finals: Vec<u8> = (0..5 * layout.bytes()).map(|i| (i * i / 8) as u8).collect();
+            let memory = LaunchBuffers { first_warp: 5, heads: &[], finals: &finals, layout, sites: 1 };
+            let decoder =
+                WarpDecoder { level: Level::Fingerprint, warp_size, chains: Chains::default(), memory };
+            for some in [0..1, 1..5, 0..5] {
+                let stream = |warp: usize| {
+                    let hashes = layout.read(&finals[warp * layout.bytes() as usize..]);
+                    let ends = vec![0; warp_size.lanes() as usize];
+                    let lanes = Lanes::Fingerprint { checkpoints: Vec::new(), ends, hashes };
+                    WarpStream { warp: WarpId(5 + warp as u64), dropped: 0, lanes }
+                };
+                let expected: Vec<WarpStream> = some.clone().map(stream).collect();
+                let mut streams = Streams::default();
+                streams.push(decoder.frame(0, FrameWarps::WithoutChunks(some)).frame);
                 assert_eq!(streams.frame(0).unwrap(), expected);
                 let mut one_by_one = Streams::default();
                 one_by_one.push(StreamFrame::new(0, expected));

@@ -12,7 +12,8 @@
 //! | [`run`](mod@run) | runs a job's original kernel and compares its outputs |
 //! | `record` | runs a job's instrumented kernel, and measures what recording costs |
 //! | [`files`] | reads input files and writes output files |
-//! | [`decode`], [`digest`] | decodes what a kernel recorded into streams of warps, and digests them |
+//! | [`decode`] | decodes what a kernel recorded into streams of warps |
+//! | [`digest`] | digests of memory |
 //! | [`occupancy`] | how many threads of an SM fit into its register file |
 //! | [`workers`] | the worker threads of this process |
 //! | [`session`] | recordings of whole programs |

@@ -7,5 +7,5 @@ use std::sync::LazyLock;
 
 use prlx_trace::parallel::Workers;
 
-/// Threads that decode, digest and compress the streams of launches.
+/// Threads that decode and compress the streams of launches.
 pub static WORKERS: LazyLock<Workers> = LazyLock::new(Workers::new);

@@ -301,7 +301,7 @@ fn streams(out: &mut dyn Write, r: &Recording) -> io::Result<()> {
 /// # Errors
 /// When `out` does.
 pub fn warp(out: &mut dyn Write, w: &WarpStream) -> io::Result<()> {
-    writeln!(out, "  {} digest {:016x} dropped {}", w.warp, w.digest, w.dropped)?;
+    writeln!(out, "  {} dropped {}", w.warp, w.dropped)?;
     match &w.lanes {
         Lanes::Path { words, ends } => by_lane(out, words, ends, |w| match *w {
             w if w & COUNT_WORD != 0 => {

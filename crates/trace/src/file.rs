@@ -21,14 +21,15 @@
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::codec::{Codec, Reader, VERSION};
-use crate::ids::WarpId;
+use crate::frame::packing;
 use crate::kernel::Module;
-use crate::launch::{Launch, WarpInfo};
+use crate::launch::Launch;
 use crate::mark::Marks;
 use crate::narrow::{self, low32, saturated32};
 use crate::outputs::OutputContents;
 use crate::table::TableContents;
-use crate::trace::{Bytes, Packed, Part, Recording, Streams, Trace};
+use crate::trace::{Bytes, IndexedFrame, Packed, Part, Recording, Streams, Trace};
+use crate::warp_list::WarpList;
 use crate::{Error, frame, validate};
 
 /// The first bytes of a file.
@@ -146,8 +147,8 @@ impl Trace {
         Trace::open(file, Keep::Copies, true)
     }
 
-    /// Reads all of a file but the streams: modules, launches, and the warps' digests. The frames' bytes are
-    /// not looked at, so that a mapped file is not loaded for them. The file may have been cut off.
+    /// Reads all of a file but the streams: modules, launches, and the digests of the frames. The frames'
+    /// bytes are not looked at, so that a mapped file is not loaded for them. The file may have been cut off.
     ///
     /// # Errors
     /// As [`Trace::read_cut`].
@@ -356,7 +357,7 @@ impl<'a> Sections<'a> {
             return Err(section.error(format!("it unpacks to {} bytes; {MOST} are allowed", section.size)));
         }
         self.budget.unpack(section.size).map_err(|e| section.error(e))?;
-        frame::unpack(section.stored, section.size).map_err(|e| section.error(e))
+        packing::unpack(section.stored, section.size).map_err(|e| section.error(e))
     }
     /// The value that a section holds.
     fn value<T: Codec>(&mut self, section: &Section<'a>, name: &str) -> Result<T, Error> {
@@ -377,21 +378,23 @@ impl<'a> Sections<'a> {
     ) -> Result<Streams, Error> {
         let bytes = self.unpacked(index)?;
         let mut from = Reader::bounded(&bytes, self.version, self.budget.items);
-        let infos = take_infos(&mut from, launch).map_err(|e| e.within("index.warps"))?;
+        let list = take_warps(&mut from, launch).map_err(|e| e.within("index.warps"))?;
         self.budget.items = from.room();
         let mut all = Vec::new();
         let (mut warps, mut at) = (0usize, 0usize);
-        // A frame takes 1 + 1 + 1 + 8 bytes of the index at least.
+        // A frame takes 1 + 1 + 1 + 8 bytes of the index at least, and a digest since version 18.
         for i in 0..from.count(11).map_err(|e| e.within("index.frames"))? {
             let name = format!("index.frames[{i}]");
-            let mut take = || -> Result<(usize, Option<Packed>), Error> {
+            let mut take = || -> Result<IndexedFrame, Error> {
                 let (n, length, size) = (from.number()?, from.number()?, from.number()?);
                 let checksum = u64::from_le_bytes(from.array()?);
-                let n = usize::try_from(n).ok().filter(|n| *n > 0 && *n <= infos.len() - warps);
+                let digest = if self.version < 18 { 0 } else { u64::from_le_bytes(from.array()?) };
+                let most = if self.version < 18 { usize::MAX } else { frame::WARPS };
+                let n = usize::try_from(n).ok().filter(|n| (1..=most.min(list.len() - warps)).contains(n));
                 let n = n.ok_or_else(|| from.error("it has no warps, or more than there are"))?;
                 let stored = frames.stored.get(at..).and_then(|rest| rest.get(..narrow::index(length)));
                 let stored = stored.ok_or_else(|| from.error("it reaches past the frames"))?;
-                let most = frame::most(stored.len());
+                let most = packing::most(stored.len());
                 if size > most {
                     return Err(from.error(format!("it unpacks to {size} bytes; {most} are allowed")));
                 }
@@ -399,47 +402,79 @@ impl<'a> Sections<'a> {
                 (warps, at) = (warps + n, at + stored.len());
                 let version = self.version;
                 let bytes = match keep {
-                    Keep::Nothing => return Ok((n, None)),
+                    Keep::Nothing => return Ok((n, digest, None)),
                     Keep::Copies => Part::own(stored.to_vec()),
                     Keep::In(file) => {
                         let start = narrow::index(offset);
                         Part::new(file.clone(), start..start + stored.len())
                     }
                 };
-                Ok((n, Some(Packed { bytes, size, checksum, version, sites, offset })))
+                Ok((n, digest, Some(Packed { bytes, size, checksum, version, sites, offset })))
             };
             all.push(take().map_err(|e| e.within(&name))?);
         }
-        if from.left() > 0 || warps != infos.len() || at != frames.stored.len() {
+        if from.left() > 0 || warps != list.len() || at != frames.stored.len() {
             return Err(from.error("index and frames do not fit each other").within("index"));
         }
-        Ok(Streams::packed(infos, all))
+        Ok(Streams::packed(list, all))
     }
 }
 
-/// Reads the numbers, digests and drop counts of a launch's warps from its index section.
+/// Reads the numbers and drop counts of a launch's warps from its index section.
 ///
 /// # Errors
 /// If the section ends early, or names a warp that the launch does not have.
-pub(crate) fn take_infos(from: &mut Reader<'_>, launch: &Launch) -> Result<Vec<WarpInfo>, Error> {
+pub(crate) fn take_warps(from: &mut Reader<'_>, launch: &Launch) -> Result<WarpList, Error> {
+    if from.version < 18 {
+        return take_single_warps(from, launch);
+    }
+    // A frame has at most 256 warps, and 20 bytes of the index.
+    let most = (from.left() / 20).saturating_mul(frame::WARPS);
+    let n = from.number()?;
+    let n = usize::try_from(n).ok().filter(|n| *n <= most);
+    let n = n.ok_or_else(|| from.error(format!("more warps than the {most} of its frames")))?;
+    let mut warps = WarpList::default();
+    let mut next = 0u64;
+    while warps.len() < n {
+        let (skipped, own) = (from.number()?, from.number()?);
+        let own = usize::try_from(own).ok().filter(|own| (1..=n - warps.len()).contains(own));
+        let own = own.ok_or_else(|| from.error("a run has no warps, or more than there are"))?;
+        let first = warp_number(from, launch, next, skipped, own)?;
+        warps.push_run(first, own);
+        next = first + own as u64;
+    }
+    match from.number()? {
+        0 => {}
+        1 => (0..n).try_for_each(|i| from.number().map(|dropped| warps.lost(i, dropped)))?,
+        _ => return Err(from.error("it does not say whether warps lost elements")),
+    }
+    Ok(warps)
+}
+
+/// As [`take_warps`], from a file before version 18.
+fn take_single_warps(from: &mut Reader<'_>, launch: &Launch) -> Result<WarpList, Error> {
     // Number, digest, dropped: 10 bytes at least.
     let n = from.count(10)?;
-    let mut infos = from.list(n)?;
+    let mut warps = WarpList::default();
     let mut next = 0u64;
     for _ in 0..n {
         let skipped = from.number()?;
-        let warp = next.checked_add(skipped).filter(|w| *w < launch.warps());
-        let warp = warp.ok_or_else(|| from.error(format!("the launch has {} warps", launch.warps())))?;
-        infos.push(WarpInfo { warp: WarpId(warp), digest: 0, dropped: 0 });
+        let warp = warp_number(from, launch, next, skipped, 1)?;
+        warps.push_run(warp, 1);
         next = warp + 1;
     }
-    for info in &mut infos {
-        info.digest = u64::from_le_bytes(from.array()?);
+    from.bytes(n * size_of::<u64>())?;
+    for i in 0..n {
+        warps.lost(i, from.number()?);
     }
-    for info in &mut infos {
-        info.dropped = from.number()?;
-    }
-    Ok(infos)
+    Ok(warps)
+}
+
+/// The first of `n` warps with consecutive numbers, `skipped` behind `next`.
+fn warp_number(from: &Reader<'_>, launch: &Launch, next: u64, skipped: u64, n: usize) -> Result<u64, Error> {
+    let first = next.checked_add(skipped);
+    let inside = |first: &u64| first.checked_add(n as u64).is_some_and(|end| end <= launch.warps());
+    first.filter(inside).ok_or_else(|| from.error(format!("the launch has {} warps", launch.warps())))
 }
 
 #[cfg(test)]
@@ -466,7 +501,7 @@ mod tests {
 
     #[test]
     fn bombs_are_refused() {
-        let zeros = frame::pack(&vec![0; 64 << 20]).unwrap();
+        let zeros = packing::pack(&vec![0; 64 << 20]).unwrap();
         let e = Trace::read(&with(MODULE, PACKED, 64 << 20, &zeros)).unwrap_err();
         assert_eq!(e.what, "the file unpacks to far more than a recording would");
         let e = Trace::read(&with(MODULE, PACKED, 1 << 40, &zeros)).unwrap_err();

@@ -120,12 +120,16 @@ An enumeration is its number as one byte, then its fields.
 ## Index
 
 - number of warps
-- for each warp: its number, less that of the warp before it, less 1 (the first: its number)
-- for each warp: its digest, 8 bytes
-- for each warp: elements dropped
+- runs of warps with consecutive numbers, until these are all warps. For each: the number of its first warp,
+  less that of the last warp before it, less 1 (the first run: its number); then how many they are. Before
+  version 18, for each warp: its number, less that of the warp before it, less 1 (the first: its number)
+- before version 18, for each warp: a digest, 8 bytes
+- 0 if no warp lost elements. Otherwise 1, and for each warp the number of elements dropped. (The 0 or 1:
+  since version 18.)
 - number of frames
-- for each frame: number of warps, stored length, unpacked length (numbers), checksum of the stored bytes (8
-  bytes)
+- for each frame: number of warps, stored length, unpacked length (numbers), XXH3-64 of the stored bytes and
+  of the unpacked frame without its column of clocks (8 bytes each). A frame has at most 256 warps. (The
+  second hash and the limit: since version 18.)
 
 ## Frames
 
@@ -135,14 +139,18 @@ A frame holds the streams of a few hundred warps that follow one another in the 
 - for each warp: the level of its stream, one byte
 - for `path`, `print`, `operands` in turn, of the warps of that level:
   - for each warp: number of lanes; then, if there are warps, 0 and a column of the numbers of elements by
-    lane, each XORed with the one before (u32). Or a number, if all lanes of at most 256 warps have as many
-    elements: 1 more than that. (The 0 or number: since version 17.)
-  - `path`: 0, then rows of words (u32). Or a number of decisions from 1 to 7, if all words have so many
-    behind their leading 1 and there are at most as many words as lanes: then for each decision, the last one
-    first, a bit of each word, warp by warp and lane by lane, eight in a byte, from the lowest. (The number:
-    since version 16.)
-  - `print`: rows of checkpoints (u64); for each warp the number of its entries of final hashes; then for each
-    of their four numbers a column over warps and entries, each XORed with the one before (u64)
+    lane, each XORed with the one before (u32). For at most 256 warps, instead: 1 and a bit for each lane, if
+    each has one element or none, eight in a byte, from the lowest; or 2 more than the number of elements, if
+    that is the same for all lanes. (Version 17 has no bits, and 1 more than the number. Before it, nothing
+    stands before the column.)
+  - `path`: 0; the bytes of a word, which are 1, 2 or 4; rows of words. (Before version 18, words have 4 bytes
+    and nothing says so.) Or a number of decisions from 1 to 7, if all words have so many behind their leading
+    1 and there are at most as many words as lanes: then for each decision, the last one first, a bit of each
+    word, warp by warp and lane by lane, eight in a byte, from the lowest. (The number: since version 16.)
+  - `print`: rows of checkpoints (u64); for each warp the number of its entries of final hashes; then, for the
+    first entry of all warps, the second one and so on, for each of its four numbers a column over the warps
+    that have it (u64). Before version 18, for each of the four numbers a column over warps and entries, each
+    XORed with the one before.
   - `operands`: rows of sites (u32), of visits (u32), of first values (u64), of second values (u64)
 - `events`: for each warp their number; columns over all of them of sites (u32), masks, each XORed with the
   one before (u64), values (u64), clocks, each minus the one before (u32)

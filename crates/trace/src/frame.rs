@@ -9,37 +9,19 @@
 //! Reading never panics, terminates, and allocates in proportion to the frame's bytes. A frame must use all
 //! of its bytes.
 
-use std::cell::RefCell;
-use std::io::Read;
-
-use zstd::bulk::Compressor;
-
 use crate::codec::{Codec, Reader, put_number};
+use crate::device::{Finals, LastWord};
 use crate::ids::{LaneMask, SiteId};
 use crate::launch::{Event, Lanes, OperandRecord, WarpInfo, WarpStream};
 use crate::narrow::index;
 use crate::{Error, Level};
 
-/// Maximum size of an unpacked frame in bytes. It bounds what a reader allocates for one frame.
-pub const MOST: u64 = 1 << 30;
-/// Compression level of zstd: its default, since higher levels pack streams hardly better.
-const LEVEL: i32 = 3;
+pub mod packing;
+
 /// Maximum number of warps in a frame. A frame ends at this limit or at [`ELEMENTS`].
 pub const WARPS: usize = 256;
 /// Number of elements at which a frame ends. The last warp of a frame may exceed it.
 pub const ELEMENTS: u64 = 1 << 20;
-
-/// Maximum size in bytes of a frame that takes `packed` bytes in the file: 128 MiB plus 256 times `packed`,
-/// at most [`MOST`]. A small file then never needs much memory. [`pack`] pads frames that pack better.
-pub fn most(packed: usize) -> u64 {
-    (packed as u64).saturating_mul(RATIO).saturating_add(128 << 20).min(MOST)
-}
-
-/// Maximum number of unpacked bytes for each packed byte, beyond the first 128 MiB.
-const RATIO: u64 = 256;
-
-/// Head of a zstd frame that decoders skip (RFC 8878, section 3.1.2); its length follows in four bytes.
-const SKIPPED: [u8; 4] = 0x184D_2A50u32.to_le_bytes();
 
 /// The level at which a stream was recorded.
 fn kind(lanes: &Lanes) -> Level {
@@ -146,6 +128,16 @@ impl<E: AsRef<[u32]>> Rows<'_, E> {
             before = value;
         });
     }
+    /// The words of level `path`.
+    fn put_words(&self, out: &mut Vec<u8>, lists: &[&[u32]]) {
+        let lanes = self.ends.iter().map(|ends| ends.as_ref().len()).sum();
+        match put_width(out, lanes, || lists.iter().copied().flatten().copied()) {
+            (_, true) => {}
+            (1, _) => self.put(out, lists, |word| [word.to_le_bytes()[0]]),
+            (2, _) => self.put(out, lists, |word| [word.to_le_bytes()[0], word.to_le_bytes()[1]]),
+            _ => self.put(out, lists, |word| word.to_le_bytes()),
+        }
+    }
     /// Reads a column, and calls `set` with each element of `lists`, which has one list for each warp.
     fn take<T, const N: usize>(
         &self,
@@ -173,8 +165,9 @@ fn xor<const N: usize>(mut a: [u8; N], b: [u8; N]) -> [u8; N] {
     a
 }
 
-/// Appends the streams of warps to `out`; `first` is the index of the first in the launch's list.
-pub fn put<'a>(out: &mut Vec<u8>, first: usize, warps: &'a [WarpStream]) {
+/// Appends the streams of warps to `out`; `first` is the index of the first in the launch's list. Returns how
+/// many bytes of `out` do not depend on clocks.
+pub fn put<'a>(out: &mut Vec<u8>, first: usize, warps: &'a [WarpStream]) -> usize {
     put_number(out, first as u64);
     put_number(out, warps.len() as u64);
     for warp in warps {
@@ -189,10 +182,7 @@ pub fn put<'a>(out: &mut Vec<u8>, first: usize, warps: &'a [WarpStream]) {
     let path = ends(out, Level::Path);
     let words = |l: &'a Lanes| -> &'a [u32] { if let Lanes::Path { words, .. } = l { words } else { &[] } };
     let words: Vec<&[u32]> = of(Level::Path).map(words).collect();
-    let (n, lanes) = (words.iter().map(|words| words.len()).sum(), path.iter().map(|ends| ends.len()).sum());
-    if !put_bits(out, (n, lanes), words.iter().copied().flatten().copied()) {
-        Rows { ends: &path }.put(out, &words, |word| word.to_le_bytes());
-    }
+    Rows { ends: &path }.put_words(out, &words);
     let fingerprint = ends(out, Level::Fingerprint);
     let parts = |l: &'a Lanes| match l {
         Lanes::Fingerprint { checkpoints, hashes, .. } => (checkpoints.as_slice(), hashes.as_slice()),
@@ -201,11 +191,12 @@ pub fn put<'a>(out: &mut Vec<u8>, first: usize, warps: &'a [WarpStream]) {
     let (checkpoints, hashes): (Vec<&[u64]>, Vec<&[[u64; 4]]>) = of(Level::Fingerprint).map(parts).unzip();
     Rows { ends: &fingerprint }.put(out, &checkpoints, |checkpoint| checkpoint.to_le_bytes());
     hashes.iter().for_each(|h| put_number(out, h.len() as u64));
-    for hash in 0..4 {
-        let hashes = hashes.iter().copied().flatten();
-        let column: Vec<[u8; 8]> =
-            hashes.map(|h| h.get(hash).copied().unwrap_or_default().to_le_bytes()).collect();
-        put_column(out, differences(&column));
+    for entry in 0..hashes.iter().map(|h| h.len()).max().unwrap_or_default() {
+        let of_warps: Vec<&[u64; 4]> = hashes.iter().filter_map(|h| h.get(entry)).collect();
+        for number in 0..4 {
+            let number = |entry: &&[u64; 4]| entry.get(number).copied().unwrap_or_default().to_le_bytes();
+            put_column(out, of_warps.iter().map(number));
+        }
     }
     let operands = ends(out, Level::Operands);
     let records = |l: &'a Lanes| -> &'a [OperandRecord] {
@@ -219,43 +210,63 @@ pub fn put<'a>(out: &mut Vec<u8>, first: usize, warps: &'a [WarpStream]) {
     rows.put(out, &records, |record| record.values[1].to_le_bytes());
     let events =
         warps.iter().filter_map(|w| if let Lanes::Events(e) = &w.lanes { Some(e.as_slice()) } else { None });
-    put_events(out, &events.collect::<Vec<_>>());
+    put_events(out, &events.collect::<Vec<_>>())
 }
 
 /// Maximum number of decisions of words that are written as bits: those of last words of one byte.
 const BITS: u32 = 7;
 
-/// Appends how many decisions the `n` words have, if that is the same number for all and there are at most as
+/// Appends the words of `lanes` lanes as bits ([`put_bits`]), or 0 and how many bytes hold any of them: 1, 2
+/// or 4. Returns the bytes, and whether the words are written.
+fn put_width<I: Iterator<Item = u32>>(out: &mut Vec<u8>, lanes: usize, words: impl Fn() -> I) -> (u32, bool) {
+    let bytes = match words().fold(0, |all, word| all | word) {
+        0..0x100 => 1,
+        0x100..0x1_0000 => 2,
+        _ => 4,
+    };
+    if bytes == 1 {
+        let words: Vec<u8> = words().map(|word| word.to_le_bytes()[0]).collect();
+        if put_bits(out, lanes, &words) {
+            return (bytes, true);
+        }
+    } else {
+        put_number(out, 0);
+    }
+    put_number(out, bytes.into());
+    (bytes, false)
+}
+
+/// Appends how many decisions the words have, if that is the same number for all and there are at most as
 /// many words as lanes; then a plane of bits for each decision, the last one first. Otherwise appends 0, and
 /// returns false. With more words than lanes, few bytes would stand for much memory.
-fn put_bits(out: &mut Vec<u8>, (n, lanes): (usize, usize), words: impl Iterator<Item = u32> + Clone) -> bool {
+fn put_bits(out: &mut Vec<u8>, lanes: usize, words: &[u8]) -> bool {
     let decisions =
-        words.clone().next().and_then(u32::checked_ilog2).filter(|bits| (1..=BITS).contains(bits));
-    let decisions = decisions.filter(|bits| n <= lanes && words.clone().all(|word| word >> bits == 1));
+        words.first().and_then(|word| word.checked_ilog2()).filter(|bits| (1..=BITS).contains(bits));
+    let alike = |bits: &u32| words.len() <= lanes && words.iter().all(|word| word >> bits == 1);
+    let decisions = decisions.filter(alike);
     put_number(out, decisions.unwrap_or_default().into());
     let Some(decisions) = decisions else { return false };
-    let start = out.len();
-    let plane = n.div_ceil(8);
-    out.resize(start + plane * decisions as usize, 0);
-    let mut words = words;
-    for group in 0..plane {
-        let eight = std::array::from_fn(|_| words.next().map_or(0, |word| word.to_le_bytes()[0]));
-        for (bit, byte) in (0..decisions as usize).zip(transposed(eight)) {
-            out.get_mut(start + bit * plane + group).into_iter().for_each(|at| *at = byte);
-        }
-    }
+    (0..decisions).for_each(|bit| put_bit_plane(out, words, bit));
     true
 }
 
-/// The bits of eight bytes: byte i of the result has bit i of each of them, that of the first one lowest.
-/// (Warren, Hacker's Delight, section 7-3.)
-fn transposed(bytes: [u8; 8]) -> [u8; 8] {
-    let mut x = u64::from_le_bytes(bytes);
-    for (shift, mask) in [(7, 0x00AA_00AA_00AA_00AA), (14, 0x0000_CCCC_0000_CCCC), (28, 0xF0F0_F0F0)] {
-        let swapped = (x ^ x >> shift) & mask;
-        x ^= swapped ^ swapped << shift;
+/// Appends bit `bit` of all bytes, eight in a byte, from the lowest.
+fn put_bit_plane(out: &mut Vec<u8>, bytes: &[u8], bit: u32) {
+    let (groups, rest) = bytes.as_chunks::<8>();
+    out.extend(groups.iter().map(|group| bit_of_each(*group, bit)));
+    if !rest.is_empty() {
+        let mut last = [0; 8];
+        last.iter_mut().zip(rest).for_each(|(to, byte)| *to = *byte);
+        out.push(bit_of_each(last, bit));
     }
-    x.to_le_bytes()
+}
+
+/// Bit `bit` of eight bytes, that of the first one lowest.
+fn bit_of_each(bytes: [u8; 8], bit: u32) -> u8 {
+    // Bit 8i of the first factor and bit 56 - 7i of the second give bit 56 + i, and no other pair adds to it.
+    let bits = (u64::from_le_bytes(bytes) >> bit & 0x0101_0101_0101_0101).wrapping_mul(0x0102_0408_1020_4080);
+    let [.., top] = bits.to_le_bytes();
+    top
 }
 
 /// Reads `n` words of what [`put_bits`] wrote; `None` if it wrote none.
@@ -276,6 +287,92 @@ fn take_bits(from: &mut Reader<'_>, n: usize, lanes: usize) -> Result<Option<Vec
     Ok(Some((0..n).map(word).collect()))
 }
 
+/// What [`put`] appends for `warps` warps of level `path` with `lanes` lanes, 32 or 64, that wrote nothing
+/// but the last words of their lanes, which are `finals`. Returns the number of words.
+pub fn put_last_words(
+    out: &mut Vec<u8>,
+    first: usize,
+    (warps, lanes): (usize, usize),
+    last_word: LastWord,
+    finals: &[u8],
+) -> usize {
+    put_number(out, first as u64);
+    put_number(out, warps as u64);
+    (0..warps).for_each(|_| Level::Path.put(out));
+    (0..warps).for_each(|_| put_number(out, lanes as u64));
+    // Most launches have words of one byte in all lanes.
+    if last_word == LastWord::Byte && !finals.contains(&0) {
+        put_counts(out, warps, Counts::Same(1));
+        if !put_bits(out, finals.len(), finals) {
+            put_number(out, 1);
+            for warp in finals.chunks(lanes.max(1)) {
+                out.extend(warp.first());
+                out.extend(warp.iter().skip(1).zip(warp).map(|(word, before)| word ^ before));
+            }
+        }
+        return finals.len();
+    }
+    let by_lane: Vec<u32> = match last_word {
+        LastWord::None => Vec::new(),
+        LastWord::Byte => finals.iter().map(|word| u32::from(*word)).collect(),
+        LastWord::Half => finals.as_chunks().0.iter().map(|word| u16::from_le_bytes(*word).into()).collect(),
+        LastWord::Whole => finals.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect(),
+    };
+    let words: Vec<u32> = by_lane.iter().copied().filter(|word| *word != 0).collect();
+    match words.len() {
+        0 => put_counts(out, warps, Counts::Same(0)),
+        n if n == warps * lanes => put_counts(out, warps, Counts::Same(1)),
+        _ => {
+            put_counts(out, warps, Counts::Bits);
+            let present: Vec<u8> = by_lane.iter().map(|word| u8::from(*word != 0)).collect();
+            put_bit_plane(out, &present, 0);
+        }
+    }
+    let (bytes, written) = put_width(out, warps * lanes, || words.iter().copied());
+    if !written {
+        let mut differences = Vec::with_capacity(words.len());
+        for warp in by_lane.chunks(lanes.max(1)) {
+            let mut before = 0;
+            for word in warp.iter().filter(|word| **word != 0) {
+                differences.push(word ^ before);
+                before = *word;
+            }
+        }
+        for shift in (0..bytes).map(|byte| 8 * byte) {
+            out.extend(differences.iter().map(|word| (word >> shift).to_le_bytes()[0]));
+        }
+    }
+    words.len()
+}
+
+/// What [`put`] appends for `warps` warps of level `print` without checkpoints. `finals` holds what each of
+/// them wrote at its end.
+pub fn put_prints(out: &mut Vec<u8>, first: usize, warps: usize, layout: Finals, finals: &[u8]) {
+    let (lanes, entries) = (layout.warp_size.lanes(), 1 + layout.warp_size.lanes() / 32);
+    put_number(out, first as u64);
+    put_number(out, warps as u64);
+    (0..warps).for_each(|_| Level::Fingerprint.put(out));
+    // Of the warps of level `path`, of which there are none.
+    Rows::<&[u32]> { ends: &[] }.put_words(out, &[]);
+    (0..warps).for_each(|_| put_number(out, lanes));
+    put_counts(out, warps, Counts::Same(0));
+    (0..warps).for_each(|_| put_number(out, entries));
+    let each = index(layout.bytes()).max(1);
+    let mut put_planes = |used: bool, at: u64, planes: u64| {
+        for at in (at..at + planes).map(index) {
+            match used {
+                true => out.extend(finals.chunks_exact(each).take(warps).filter_map(|warp| warp.get(at))),
+                false => out.resize(out.len() + warps, 0),
+            }
+        }
+    };
+    for (i, used) in layout.used.into_iter().enumerate() {
+        put_planes(used, layout.hash(i), 4);
+        put_planes(false, 0, 4);
+    }
+    put_planes(true, layout.signatures(), lanes);
+}
+
 /// What [`put`] appends for warps of level `path` with `lanes` lanes each. `ends` has where the words of each
 /// lane end among those of its warp, warp by warp, and `words` all words.
 pub fn put_paths(out: &mut Vec<u8>, first: usize, lanes: usize, ends: &[u32], words: &[u32]) {
@@ -284,9 +381,6 @@ pub fn put_paths(out: &mut Vec<u8>, first: usize, lanes: usize, ends: &[u32], wo
     put_number(out, ends.len() as u64);
     ends.iter().for_each(|_| Level::Path.put(out));
     put_ends(out, &ends);
-    if put_bits(out, (words.len(), ends.len() * lanes), words.iter().copied()) {
-        return;
-    }
     let mut rest = words;
     let mut of_warp = |ends: &&[u32]| {
         let n = ends.last().map_or(0, |end| *end as usize).min(rest.len());
@@ -295,7 +389,7 @@ pub fn put_paths(out: &mut Vec<u8>, first: usize, lanes: usize, ends: &[u32], wo
         own
     };
     let words: Vec<&[u32]> = ends.iter().map(&mut of_warp).collect();
-    Rows { ends: &ends }.put(out, &words, |word| word.to_le_bytes());
+    Rows { ends: &ends }.put_words(out, &words);
 }
 
 fn ends(lanes: &Lanes) -> &[u32] {
@@ -305,23 +399,79 @@ fn ends(lanes: &Lanes) -> &[u32] {
     }
 }
 
-/// The number of elements of each lane, if it is the same for all lanes of all warps.
-fn same_count(warps: &[&[u32]]) -> Option<u32> {
-    let count = *warps.first()?.first()?;
-    let alike =
-        |ends: &&[u32]| ends.iter().zip(1..).all(|(end, lanes)| u64::from(*end) == u64::from(count) * lanes);
-    (warps.len() <= WARPS && warps.iter().all(alike)).then_some(count)
+/// How the numbers of elements of all lanes are written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Counts {
+    /// As a column.
+    Column,
+    /// As a bit for each lane: each has one element or none.
+    Bits,
+    /// All lanes have as many.
+    Same(u32),
 }
 
-/// Numbers of lanes; then elements by lane: a number less 1, if all lanes have as many, or 0 and a column.
+/// Appends how the numbers of elements follow, if there are warps.
+fn put_counts(out: &mut Vec<u8>, warps: usize, counts: Counts) {
+    if warps > 0 {
+        put_number(
+            out,
+            match counts {
+                Counts::Column => 0,
+                Counts::Bits => 1,
+                Counts::Same(count) => u64::from(count) + 2,
+            },
+        );
+    }
+}
+
+/// Reads what [`put_counts`] appended for so many warps.
+fn take_counts(from: &mut Reader<'_>, warps: usize) -> Result<Counts, Error> {
+    let number = if from.version < 17 || warps == 0 { 0 } else { from.number()? };
+    // A frame of many warps takes bytes for each, so that few bytes never stand for much memory.
+    if number > 0 && warps > WARPS {
+        return Err(from.error(format!("{warps} warps have as many elements")));
+    }
+    // Version 17 has no bits.
+    let number = if from.version == 17 && number > 0 { number.saturating_add(1) } else { number };
+    match number {
+        0 => Ok(Counts::Column),
+        1 => Ok(Counts::Bits),
+        n => u32::try_from(n - 2)
+            .map(Counts::Same)
+            .map_err(|_| from.error("a lane has more than 2^32 elements")),
+    }
+}
+
+/// How the numbers of elements of these lanes are written.
+fn counts_of(warps: &[&[u32]]) -> Counts {
+    let counts = || {
+        warps.iter().flat_map(|ends| {
+            let starts = std::iter::once(0).chain(ends.iter().copied());
+            starts.zip(*ends).map(|(from, to)| to.wrapping_sub(from))
+        })
+    };
+    let Some(first) = counts().next().filter(|_| warps.len() <= WARPS) else { return Counts::Column };
+    match () {
+        () if counts().all(|count| count == first) => Counts::Same(first),
+        () if counts().all(|count| count <= 1) => Counts::Bits,
+        () => Counts::Column,
+    }
+}
+
+/// Numbers of lanes; then numbers of elements by lane.
 fn put_ends(out: &mut Vec<u8>, warps: &[&[u32]]) {
     warps.iter().for_each(|ends| put_number(out, ends.len() as u64));
-    if warps.is_empty() {
-        return;
+    let counts = counts_of(warps);
+    put_counts(out, warps.len(), counts);
+    if counts == Counts::Bits {
+        let bits = |ends: &&[u32]| -> Vec<u8> {
+            let starts = std::iter::once(0).chain(ends.iter().copied());
+            starts.zip(*ends).map(|(from, to)| u8::from(from != *to)).collect()
+        };
+        let present: Vec<u8> = warps.iter().flat_map(bits).collect();
+        put_bit_plane(out, &present, 0);
     }
-    let same = same_count(warps);
-    put_number(out, same.map_or(0, |count| u64::from(count) + 1));
-    if same.is_some() {
+    if counts != Counts::Column {
         return;
     }
     let mut column = Column::of(out, warps.iter().map(|ends| ends.len()).sum());
@@ -341,17 +491,13 @@ fn take_ends(from: &mut Reader<'_>, warps: usize) -> Result<Vec<Vec<u32>>, Error
         _ => Err(from.error("a warp has more than 64 lanes")),
     };
     let lanes = (0..warps).map(|_| lane_count(from)).collect::<Result<Vec<usize>, Error>>()?;
-    let same = if from.version < 17 || warps == 0 { 0 } else { from.number()? };
-    // A frame of many warps takes bytes for each, so that few bytes never stand for much memory.
-    if same > 0 && warps > WARPS {
-        return Err(from.error(format!("{warps} warps have as many elements")));
-    }
-    let counts = match same {
-        0 => sums(take_column::<4>(from, lanes.iter().sum())?).into_iter().map(u32::from_le_bytes).collect(),
-        _ => {
-            let count =
-                u32::try_from(same - 1).map_err(|_| from.error("a lane has more than 2^32 elements"))?;
-            vec![count; lanes.iter().sum()]
+    let n = lanes.iter().sum();
+    let counts = match take_counts(from, warps)? {
+        Counts::Column => sums(take_column::<4>(from, n)?).into_iter().map(u32::from_le_bytes).collect(),
+        Counts::Same(count) => vec![count; n],
+        Counts::Bits => {
+            let plane = from.bytes(n.div_ceil(8))?;
+            (0..n).map(|i| u32::from(plane.get(i / 8).copied().unwrap_or_default() >> (i % 8) & 1)).collect()
         }
     };
     let mut counts = counts.into_iter();
@@ -383,15 +529,18 @@ fn sums<const N: usize>(mut values: Vec<[u8; N]>) -> Vec<[u8; N]> {
     values
 }
 
-fn put_events(out: &mut Vec<u8>, warps: &[&[Event]]) {
+/// Appends events. Returns the size of `out` before their clocks.
+fn put_events(out: &mut Vec<u8>, warps: &[&[Event]]) -> usize {
     warps.iter().for_each(|events| put_number(out, events.len() as u64));
     let all: Vec<Event> = warps.iter().copied().flatten().copied().collect();
     put_column(out, all.iter().map(|e| e.site.0.to_le_bytes()));
     put_column(out, differences(&all.iter().map(|e| e.mask.0.to_le_bytes()).collect::<Vec<_>>()));
     put_column(out, all.iter().map(|e| e.value.to_le_bytes()));
+    let size = out.len();
     let mut before = 0;
     let clocks = all.iter().map(|e| e.clock.wrapping_sub(std::mem::replace(&mut before, e.clock)));
     put_column(out, clocks.map(u32::to_le_bytes));
+    size
 }
 
 fn take_events(from: &mut Reader<'_>, warps: usize) -> Result<Vec<Vec<Event>>, Error> {
@@ -460,9 +609,34 @@ pub fn parse(
             Level::Probe => None,
         };
         let lanes = lanes.unwrap_or_default();
-        WarpStream { warp: info.warp, digest: info.digest, dropped: info.dropped, lanes }
+        WarpStream { warp: info.warp, dropped: info.dropped, lanes }
     });
     Ok(warps.collect())
+}
+
+/// The final hashes of warps with so many entries each, as files before version 18 have them.
+fn take_warp_by_warp(from: &mut Reader<'_>, counts: &[usize]) -> Result<Vec<Vec<[u64; 4]>>, Error> {
+    let n = counts.iter().sum();
+    let mut column = || Ok(sums(take_column::<8>(from, n)?).into_iter().map(u64::from_le_bytes));
+    let columns = column()?.zip(column()?).zip(column()?).zip(column()?);
+    let mut hashes = columns.map(|(((control, loads), stores), sync)| [control, loads, stores, sync]);
+    Ok(counts.iter().map(|n| hashes.by_ref().take(*n).collect()).collect())
+}
+
+/// The final hashes of warps with so many entries each: the first entries of all warps, then the second ones.
+fn take_entry_by_entry(from: &mut Reader<'_>, counts: &[usize]) -> Result<Vec<Vec<[u64; 4]>>, Error> {
+    let mut all: Vec<Vec<[u64; 4]>> = counts.iter().map(|_| Vec::new()).collect();
+    for entry in 0..counts.iter().copied().max().unwrap_or_default() {
+        let n = counts.iter().filter(|count| **count > entry).count();
+        let columns: [_; 4] = [(); 4].map(|()| take_planes::<8>(from, n));
+        let [control, loads, stores, sync] = columns;
+        let columns = [control?, loads?, stores?, sync?];
+        let warps = all.iter_mut().zip(counts).filter(|(_, count)| **count > entry);
+        for (i, (warp, _)) in warps.enumerate() {
+            warp.push(columns.each_ref().map(|planes| u64::from_le_bytes(at(planes, i))));
+        }
+    }
+    Ok(all)
 }
 
 fn take_level(
@@ -473,13 +647,12 @@ fn take_level(
 ) -> Result<Vec<Lanes>, Error> {
     // What the elements need is checked before room is made for them.
     let n: u64 = all.iter().map(|e| e.last().map_or(0, |e| u64::from(*e))).sum();
-    let each = if level == Level::Path { 4 } else { 8 };
-    let check = |from: &Reader<'_>| match n.saturating_mul(each) > from.left() as u64 {
+    let check = |from: &Reader<'_>, each: u64| match n.saturating_mul(each) > from.left() as u64 {
         true => Err(from.error(format!("{n} elements are announced, {} bytes are left", from.left()))),
         false => Ok(()),
     };
     if level != Level::Path {
-        check(from)?;
+        check(from, 8)?;
     }
     let rows = Rows { ends: &all };
     let sizes = || all.iter().map(|e| e.last().map_or(0, |e| *e as usize));
@@ -492,9 +665,15 @@ fn take_level(
                     sizes().map(|n| words.by_ref().take(n).collect()).collect()
                 }
                 None => {
-                    check(from)?;
+                    let bytes = if from.version < 18 { 4 } else { from.number()? };
+                    check(from, bytes)?;
                     let mut words: Vec<Vec<u32>> = sizes().map(|n| vec![0; n]).collect();
-                    rows.take(from, &mut words, |word, bytes| *word = u32::from_le_bytes(bytes))?;
+                    match bytes {
+                        1 => rows.take(from, &mut words, |word, [byte]| *word = byte.into())?,
+                        2 => rows.take(from, &mut words, |word, b| *word = u16::from_le_bytes(b).into())?,
+                        4 => rows.take(from, &mut words, |word, b| *word = u32::from_le_bytes(b))?,
+                        _ => return Err(from.error(format!("words of {bytes} bytes"))),
+                    }
                     words
                 }
             };
@@ -504,12 +683,11 @@ fn take_level(
             let mut checkpoints: Vec<Vec<u64>> = sizes().map(|n| vec![0; n]).collect();
             rows.take(from, &mut checkpoints, |checkpoint, bytes| *checkpoint = u64::from_le_bytes(bytes))?;
             let counts = all.iter().map(|_| from.count(1)).collect::<Result<Vec<usize>, Error>>()?;
-            let n = counts.iter().sum();
-            let mut column = || Ok(sums(take_column::<8>(from, n)?).into_iter().map(u64::from_le_bytes));
-            let columns = column()?.zip(column()?).zip(column()?).zip(column()?);
-            let mut hashes = columns.map(|(((control, loads), stores), sync)| [control, loads, stores, sync]);
-            let hashes: Vec<Vec<[u64; 4]>> =
-                counts.iter().map(|n| hashes.by_ref().take(*n).collect()).collect();
+            let hashes = if from.version < 18 {
+                take_warp_by_warp(from, &counts)?
+            } else {
+                take_entry_by_entry(from, &counts)?
+            };
             let warps = checkpoints.into_iter().zip(all).zip(hashes);
             Ok(warps
                 .map(|((checkpoints, ends), hashes)| Lanes::Fingerprint { checkpoints, ends, hashes })
@@ -534,90 +712,9 @@ fn take_level(
     }
 }
 
-/// Memory that a thread uses for one frame after the other: fresh memory costs more time than what is written
-/// into it.
-#[derive(Default)]
-struct Packer {
-    /// With its tables, which it would clear and allocate each time.
-    compressor: Option<Compressor<'static>>,
-    unpacked: Vec<u8>,
-    packed: Vec<u8>,
-}
-
-/// Maximum number of bytes that a thread keeps of each list of its [`Packer`].
-const KEPT: usize = 16 << 20;
-
-thread_local! {
-    static PACKER: RefCell<Packer> = RefCell::default();
-}
-
-/// Calls `f` with the packer of the thread.
-fn with_packer<T>(f: impl Fn(&mut Packer) -> T) -> T {
-    // A thread that is ending has none any more.
-    PACKER.try_with(|packer| f(&mut packer.borrow_mut())).unwrap_or_else(|_| f(&mut Packer::default()))
-}
-
-/// Packs a frame that `put` appends to memory. Returns the size of the unpacked frame, and its packed bytes.
-pub fn pack_frame(put: impl Fn(&mut Vec<u8>)) -> std::io::Result<(u64, Vec<u8>)> {
-    with_packer(|packer| {
-        let mut unpacked = std::mem::take(&mut packer.unpacked);
-        unpacked.clear();
-        put(&mut unpacked);
-        let size = unpacked.len() as u64;
-        let packed = match size {
-            0..=MOST => packer.pack(&unpacked),
-            _ => Err(std::io::Error::other(format!("it takes {size} bytes; a frame has at most {MOST}"))),
-        };
-        unpacked.shrink_to(KEPT);
-        packer.unpacked = unpacked;
-        Ok((size, packed?))
-    })
-}
-
-/// Compresses bytes with zstd, and appends zeros that decoders skip if readers would refuse so much content.
-pub fn pack(bytes: &[u8]) -> std::io::Result<Vec<u8>> {
-    with_packer(|packer| packer.pack(bytes))
-}
-
-impl Packer {
-    fn pack(&mut self, bytes: &[u8]) -> std::io::Result<Vec<u8>> {
-        self.packed.clear();
-        self.packed.reserve(zstd::zstd_safe::compress_bound(bytes.len()));
-        let compressor = match &mut self.compressor {
-            Some(compressor) => compressor,
-            none => none.insert(Compressor::new(LEVEL)?),
-        };
-        compressor.compress_to_buffer(bytes, &mut self.packed)?;
-        let over = (bytes.len() as u64).saturating_sub(most(self.packed.len()));
-        if over > 0 {
-            let zeros = u32::try_from(over.div_ceil(RATIO)).map_err(std::io::Error::other)?;
-            self.packed.extend(SKIPPED);
-            self.packed.extend(zeros.to_le_bytes());
-            self.packed.resize(self.packed.len() + zeros as usize, 0);
-        }
-        let packed = self.packed.as_slice().to_vec();
-        self.packed.shrink_to(KEPT);
-        Ok(packed)
-    }
-}
-
-/// Unpacks what must be `size` bytes; no more than that is ever held.
-pub fn unpack(packed: &[u8], size: u64) -> Result<Vec<u8>, String> {
-    let decoder = zstd::stream::read::Decoder::with_buffer(packed).map_err(|e| e.to_string())?;
-    let mut out = Vec::new();
-    decoder
-        .take(size.saturating_add(1))
-        .read_to_end(&mut out)
-        .map_err(|e| format!("the packed bytes are damaged: {e}"))?;
-    if out.len() as u64 != size {
-        return Err(format!("{size} bytes were packed, {} come out", out.len()));
-    }
-    Ok(out)
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{most, pack, parse, put, unpack};
+    use super::{parse, put};
     use crate::WarpId;
     use crate::codec::VERSION;
     use crate::launch::{Lanes, WarpInfo, WarpStream};
@@ -649,30 +746,22 @@ mod tests {
             let warps = [0, 1, 2].map(|warp| stream(warp, words(warp, decisions)));
             assert_eq!(size(&warps), rest + 12 * decisions as usize);
         }
-        // Other words take their bytes: with eight decisions, with other numbers of decisions, with more
-        // words than lanes.
-        assert_eq!(size(&[0, 1, 2].map(|warp| stream(warp, words(warp, 8)))), rest + 4 * 96);
-        assert_eq!(size(&[0, 1, 2].map(|warp| stream(warp, words(warp, 2 + warp)))), rest + 4 * 96);
+        // Other words take the bytes of the largest, and one says how many: with eight decisions, with other
+        // numbers of decisions, with more words than lanes.
+        assert_eq!(size(&[0, 1, 2].map(|warp| stream(warp, words(warp, 8)))), rest + 1 + 2 * 96);
+        assert_eq!(size(&[0, 1, 2].map(|warp| stream(warp, words(warp, 2 + warp)))), rest + 1 + 96);
+        assert_eq!(size(&[0, 1, 2].map(|warp| stream(warp, words(warp, 20 + warp)))), rest + 1 + 4 * 96);
         let twice = WarpStream {
             lanes: Lanes::Path { words: words(0, 3), ends: (1..=16).map(|lane| 2 * lane).collect() },
             ..WarpStream::default()
         };
         let warps = [twice, stream(1, words(1, 3)), stream(2, words(2, 3))];
         // One warp has other lanes, so that the counts are a column.
-        assert_eq!(size(&warps), rest + 4 * 80 + 4 * 96);
+        assert_eq!(size(&warps), rest + 4 * 80 + 1 + 96);
         // A file cannot announce more words than lanes.
         let mut bytes = Vec::new();
         put(&mut bytes, 0, &warps);
         bytes[2 + 3 + 3 + 1 + 4 * 80] = 3;
         assert!(parse(&bytes, VERSION, 0, &infos, 1).unwrap_err().what.contains("96 words of 3 decisions"));
-    }
-
-    #[test]
-    fn what_packs_too_well_is_made_longer_so_that_readers_accept_it() {
-        let zeros = vec![0; 200 << 20];
-        let packed = pack(&zeros).unwrap();
-        assert!(most(packed.len()) >= zeros.len() as u64, "{} bytes", packed.len());
-        assert!(unpack(&packed, zeros.len() as u64).unwrap() == zeros);
-        assert_eq!(most(33_000), (33_000 << 8) + (128 << 20));
     }
 }

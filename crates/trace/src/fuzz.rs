@@ -27,7 +27,7 @@ pub fn parts(data: &[u8]) {
         }
         2 => {
             let launch = Launch::default();
-            let _ = file::take_infos(&mut Reader::new(bytes, VERSION), &launch);
+            let _ = file::take_warps(&mut Reader::new(bytes, VERSION), &launch);
         }
         3 => {
             let Some((&warps, bytes)) = bytes.split_first() else { return };
@@ -39,7 +39,7 @@ pub fn parts(data: &[u8]) {
                 assert_eq!(frame::parse(&written, VERSION, 0, &infos, 100).as_ref(), Ok(&streams));
             }
         }
-        4 => drop(frame::unpack(bytes, 1 << 20)),
+        4 => drop(frame::packing::unpack(bytes, 1 << 20)),
         5 => drop(again::<Process>(bytes)),
         _ => drop(again::<Skipped>(bytes)),
     }

@@ -1,10 +1,11 @@
 //! The dynamic half of a recording: launches and the streams of their warps.
 //!
 //! A [`WarpStream`] holds the words of the lanes of one warp as recorded. `prlx-analyze` decodes it against
-//! the static half. Streams of equal meaning have equal [`WarpStream::digest`]s, so equal warps are skipped
-//! without decoding.
+//! the static half. Warps that recorded the same need no decoding ([`WarpStream::same`]).
 
 use std::fmt;
+
+use xxhash_rust::xxh3::xxh3_64;
 
 use crate::ids::{Dim3, FuncId, LaneMask, ModuleId, Nanos, RangeId, SiteId, WarpId, WarpSize};
 use crate::kernel::{FaultKind, Fidelity, Level, Scalar};
@@ -249,13 +250,45 @@ structures! {
 pub struct WarpStream {
     /// Number of the warp in the grid.
     pub warp: WarpId,
-    /// XXH3-64 of everything that decoding this warp reads (streams, digest of the decode program, grid,
-    /// parameters that slices use): equal digests, equal decoded streams. 0: not computed.
-    pub digest: u64,
     /// Number of elements of this warp that were lost.
     pub dropped: u64,
     /// The elements, by lane.
     pub lanes: Lanes,
+}
+
+impl WarpStream {
+    /// Whether both hold the same elements. Clocks do not count, because two runs never agree on them.
+    pub fn same(&self, other: &WarpStream) -> bool {
+        match (&self.lanes, &other.lanes) {
+            (Lanes::Events(a), Lanes::Events(b)) => {
+                let content = |e: &Event| (e.site, e.mask, e.value);
+                a.len() == b.len() && a.iter().map(content).eq(b.iter().map(content))
+            }
+            (a, b) => a == b,
+        }
+    }
+
+    /// XXH3-64 of what [`WarpStream::same`] compares.
+    pub fn digest(&self) -> u64 {
+        let mut bytes = vec![];
+        let mut put = |number: u64| bytes.extend(number.to_le_bytes());
+        match &self.lanes {
+            Lanes::Path { words, ends } => ends.iter().chain(words).for_each(|n| put((*n).into())),
+            Lanes::Fingerprint { checkpoints, ends, hashes } => {
+                ends.iter().for_each(|end| put((*end).into()));
+                checkpoints.iter().chain(hashes.as_flattened()).for_each(|hash| put(*hash));
+            }
+            Lanes::Events(events) => {
+                events.iter().flat_map(|e| [e.site.0.into(), e.mask.0, e.value]).for_each(put);
+            }
+            Lanes::Operands { records, ends } => {
+                ends.iter().for_each(|end| put((*end).into()));
+                let numbers = |r: &OperandRecord| [r.site.0.into(), r.visit.into(), r.values[0], r.values[1]];
+                records.iter().flat_map(numbers).for_each(put);
+            }
+        }
+        xxh3_64(&bytes)
+    }
 }
 
 /// The entry of a warp in a launch's index, which is readable without decompression.
@@ -263,8 +296,6 @@ pub struct WarpStream {
 pub struct WarpInfo {
     /// Number of the warp in the grid.
     pub warp: WarpId,
-    /// The warp's [`WarpStream::digest`].
-    pub digest: u64,
     /// The warp's [`WarpStream::dropped`].
     pub dropped: u64,
 }

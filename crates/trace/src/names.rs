@@ -32,23 +32,38 @@ pub fn display_name(name: &str) -> String {
 /// Whether a source file belongs to a compiler or a library, as far as its path shows. Reports name a line of
 /// the user's program first.
 pub fn is_library_file(path: &str) -> bool {
-    let path = path.replace('\\', "/");
-    let name = path.rsplit('/').next().unwrap_or(&path);
-    let folders = [
-        "/usr/include/",
-        "/usr/local/cuda",
-        "/targets/",
-        "site-packages/",
-        "dist-packages/",
-        "triton/language/",
-    ];
+    let parts = parts(path);
     // Builds and tools may keep the bare name of a header.
     let headers =
         ["device_atomic_functions.hpp", "device_functions.hpp", "math_functions.hpp", "standard.py"];
     let families = ["sm_", "cuda_fp", "cuda_bf16", "cooperative_groups"];
-    folders.iter().any(|folder| path.contains(folder))
+    let name = parts.last().copied().unwrap_or_default();
+    is_compiler_file(path)
+        || parts
+            .windows(2)
+            .any(|pair| matches!(pair, ["usr", "include"] | ["site-packages" | "dist-packages", _]))
         || headers.contains(&name)
         || (name.ends_with(".hpp") || name.ends_with(".h")) && families.iter().any(|f| name.starts_with(f))
+}
+
+/// Whether a source file belongs to a compiler, as far as its path shows: another version of the compiler
+/// changes it, but no edit of a program does. nvcc names the folder of its headers from that of its programs,
+/// as `bin/../include`. Other compilers use `lib/clang/19/include` and `cuda-13.0/include`. Triton's
+/// functions are in `triton/language`.
+pub fn is_compiler_file(path: &str) -> bool {
+    let parts = parts(path);
+    let toolkit = |pair: &[&str]| match pair {
+        ["bin", ".."] | ["lib", "clang"] => true,
+        [folder, "include" | "targets"] => folder.starts_with("cuda"),
+        _ => false,
+    };
+    let headers = parts.contains(&"include") && parts.windows(2).any(toolkit);
+    headers || parts.windows(2).any(|pair| pair == ["triton", "language"])
+}
+
+/// Folders and file of a path, of either notation.
+fn parts(path: &str) -> Vec<&str> {
+    path.split(['/', '\\']).filter(|part| !part.is_empty()).collect()
 }
 
 /// The user's own line for a location of a module: the location, or the innermost call around it that lies
@@ -84,12 +99,26 @@ mod tests {
             "venv/lib/python3.11/site-packages/triton/language/core.py",
             "C:\\Python\\Lib\\site-packages\\x.py",
             "standard.py",
+            "/opt/cu13/bin/..//include/sm_30_intrinsics.hpp",
+            "/opt/cu13/bin/../targets/x86_64-linux/include/cccl/cub/warp.cuh",
+            "/usr/local/cuda-13.0/include/vector_types.hpp",
+            "/usr/lib/clang/19/include/__clang_cuda_intrinsics.h",
+            "/usr/include/c++/12/cmath",
         ] {
             assert!(is_library_file(path), "{path}");
         }
-        for path in ["softmax.py", "src/sm_90/gemm.cu", "sm_copy.cu", "include/tile.hpp", "core.py"] {
+        for path in [
+            "softmax.py",
+            "src/sm_90/gemm.cu",
+            "sm_copy.cu",
+            "include/tile.hpp",
+            "core.py",
+            "/home/me/cuda-tests/src/include/tile.cuh",
+        ] {
             assert!(!is_library_file(path), "{path}");
         }
+        assert!(is_compiler_file("/usr/local/cuda-13.0/include/vector_types.hpp"));
+        assert!(!is_compiler_file("venv/lib/site-packages/flash/kernel.py"));
     }
 
     #[test]

@@ -9,8 +9,9 @@
 
 use std::io;
 
+use crate::Error;
+use crate::frame::packing;
 use crate::kernel::Scalar;
-use crate::{Error, frame};
 
 structures! {
     /// The content of one output of a launch after the launch. A launch without such sections names no
@@ -43,7 +44,7 @@ impl OutputContents {
     /// If the elements cannot be compressed.
     pub fn pack(&mut self, elements: &[u8]) -> io::Result<()> {
         self.bytes = elements.len() as u64;
-        self.packed = frame::pack(elements)?;
+        self.packed = packing::pack(elements)?;
         Ok(())
     }
 
@@ -56,10 +57,10 @@ impl OutputContents {
             return Ok(None);
         }
         let damaged = |what| Error { offset: 0, field: format!("output {}", self.name), what };
-        let most = frame::most(self.packed.len());
+        let most = packing::most(self.packed.len());
         if self.bytes > most {
             return Err(damaged(format!("it unpacks to {} bytes; {most} are allowed", self.bytes)));
         }
-        frame::unpack(&self.packed, self.bytes).map(Some).map_err(damaged)
+        packing::unpack(&self.packed, self.bytes).map(Some).map_err(damaged)
     }
 }

@@ -1,6 +1,6 @@
 //! A parallel map on worker threads that the caller owns.
 //!
-//! Packing frames and digesting streams are many equal pieces of work. [`Workers::map`] divides them over a
+//! Packing frames is many equal pieces of work. [`Workers::map`] divides them over a
 //! few threads that stay alive between calls: new threads start with new memory, which takes longer than the
 //! work itself.
 //!
@@ -16,7 +16,7 @@ use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 /// Maximum number of worker threads. A recorded program needs the processors for its own work.
-const MAX_THREADS: usize = 8;
+const MAX_THREADS: usize = 12;
 /// Work on fewer bytes than this runs on the calling thread.
 const MIN_BYTES: usize = 128 << 10;
 
@@ -28,7 +28,7 @@ impl Workers {
     /// All work runs on the calling thread.
     pub const SERIAL: Workers = Workers(None);
 
-    /// One thread per processor, eight at most. With one processor, or if no thread starts, the result is
+    /// One thread per processor, twelve at most. With one processor, or if no thread starts, the result is
     /// [`Workers::SERIAL`].
     pub fn new() -> Workers {
         let processors = std::thread::available_parallelism().map_or(1, NonZero::get);

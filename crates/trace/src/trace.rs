@@ -1,9 +1,10 @@
 //! A whole recording in memory.
 //!
 //! Streams stay in frames of a few hundred warps, compressed as in the file, or left in the file ([`Bytes`]).
-//! They are decompressed one frame at a time. [`WarpInfo`], which is needed to skip equal warps, is available
-//! without decompression. Frames are independent: any number of threads may decompress at a time.
+//! They are decompressed one frame at a time. Frames that are equal on both sides are known without that
+//! ([`Streams::same_frame`]). Frames are independent: any number of threads may decompress at a time.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::fmt;
 use std::ops::Range;
@@ -11,15 +12,19 @@ use std::sync::Arc;
 
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
+use crate::device::{Finals, LastWord};
+use crate::frame::packing::{self, PackedFrame};
 use crate::ids::{ModuleId, RangeId, WarpId};
 use crate::kernel::Module;
 use crate::launch::{Lanes, Launch, RangeName, WarpInfo, WarpStream};
 use crate::mark::Marks;
-use crate::narrow::saturated32;
+use crate::narrow::{self, saturated32};
 use crate::outputs::OutputContents;
 use crate::parallel::Workers;
 use crate::process::{Process, Skipped};
+use crate::read_params::ReadParams;
 use crate::table::TableContents;
+use crate::warp_list::WarpList;
 use crate::{Error, frame};
 
 /// A recording: modules, and launches with their streams.
@@ -60,17 +65,23 @@ pub struct Recording {
 /// The streams of one launch, in ascending order of the warps. Warps that were not recorded are absent.
 #[derive(Clone, Debug, Default)]
 pub struct Streams {
-    infos: Vec<WarpInfo>,
+    warps: WarpList,
     frames: Vec<Frame>,
 }
 
 /// The streams of some warps.
 #[derive(Clone, Debug)]
 struct Frame {
-    /// The warps, as a range of indices in `infos`.
+    /// The warps, as a range of indices in the list of all.
     warps: Range<usize>,
+    /// XXH3-64 of the unpacked frame without clocks. 0: not known.
+    digest: u64,
     body: Body,
 }
+
+/// What the index of a launch says of a frame: its number of warps, the digest of its content or 0, and its
+/// bytes, if they are to be read.
+pub(crate) type IndexedFrame = (usize, u64, Option<Packed>);
 
 #[derive(Clone, Debug)]
 enum Body {
@@ -137,47 +148,53 @@ const MUCH: usize = 1 << 20;
 const ABSENT: &str = "only the index of this recording was read";
 
 impl Packed {
-    /// Packs the streams of warps, the first of which has index `first`.
-    fn new(first: usize, warps: &[WarpStream]) -> std::io::Result<Packed> {
+    /// Packs the streams of warps, the first of which has index `first`. Also returns the digest of their
+    /// content.
+    fn new(first: usize, warps: &[WarpStream]) -> std::io::Result<(Packed, u64)> {
         let packed = Packed::of(|out| frame::put(out, first, warps));
         packed.map_err(|e| {
             let warp = warps.first().map(|w| w.warp).unwrap_or_default();
             std::io::Error::new(e.kind(), format!("the stream of {warp} is not written: {e}"))
         })
     }
-    /// Packs a frame that `put` appends to memory.
-    fn of(put: impl Fn(&mut Vec<u8>)) -> std::io::Result<Packed> {
-        let (size, bytes) = frame::pack_frame(put)?;
+    /// Packs a frame that `put` appends to memory, which returns how many of its bytes do not depend on
+    /// clocks. Also returns the digest of these.
+    fn of(put: impl Fn(&mut Vec<u8>) -> usize) -> std::io::Result<(Packed, u64)> {
+        let PackedFrame { bytes, size, digest } = packing::pack_frame(put)?;
         let checksum = xxh3_64(&bytes);
         let version = crate::codec::VERSION;
-        Ok(Packed { bytes: Part::own(bytes), size, checksum, version, sites: u32::MAX, offset: 0 })
+        Ok((Packed { bytes: Part::own(bytes), size, checksum, version, sites: u32::MAX, offset: 0 }, digest))
     }
     fn open(&self, first: usize, infos: &[WarpInfo]) -> Result<Vec<WarpStream>, Error> {
-        let name = name_of(infos);
+        let name = name_of(infos.first().copied());
         let damaged = |what: String| Error { offset: self.offset, field: name.clone(), what };
         let packed = self.bytes.bytes();
         if xxh3_64(packed) != self.checksum {
             return Err(damaged("the checksum does not fit the bytes".into()));
         }
-        let bytes = frame::unpack(packed, self.size).map_err(damaged)?;
+        let bytes = packing::unpack(packed, self.size).map_err(damaged)?;
         frame::parse(&bytes, self.version, first, infos, self.sites).map_err(|e| e.within(&name))
     }
 }
 
-/// How errors name the frame of these warps.
-fn name_of(infos: &[WarpInfo]) -> String {
-    format!("frame of {}", infos.first().map(|i| i.warp).unwrap_or_default())
+/// How errors name the frame that begins with this warp.
+fn name_of(first: Option<WarpInfo>) -> String {
+    format!("frame of {}", first.map(|i| i.warp).unwrap_or_default())
 }
 
 /// The compressed streams of a few hundred warps. A caller that decodes many warps on several threads makes
 /// frames there, so that no thread holds the streams of all warps.
 #[derive(Debug)]
 pub struct StreamFrame {
-    infos: Vec<WarpInfo>,
+    warps: WarpList,
+    digest: u64,
     body: Body,
 }
 
 impl StreamFrame {
+    /// Maximum number of warps in a frame.
+    pub const WARPS: usize = frame::WARPS;
+
     /// Whether a frame with `warps` warps takes one more, with which it has `elements` elements.
     pub fn has_room(warps: usize, elements: u64) -> bool {
         warps < frame::WARPS && elements <= frame::ELEMENTS
@@ -186,9 +203,69 @@ impl StreamFrame {
     /// Compresses the streams of `warps`, which ascend. `first` is the number of warps in the frames before.
     /// Without memory to compress them, the frame holds them as they are.
     pub fn new(first: usize, warps: Vec<WarpStream>) -> StreamFrame {
-        let infos = infos(&warps);
-        let body = Packed::new(first, &warps).map_or(Body::Plain(warps), Body::Packed);
-        StreamFrame { infos, body }
+        let list = warps.iter().map(info).collect();
+        match Packed::new(first, &warps) {
+            Ok((packed, digest)) => StreamFrame { warps: list, digest, body: Body::Packed(packed) },
+            Err(_) => StreamFrame { warps: list, digest: 0, body: Body::Plain(warps) },
+        }
+    }
+
+    /// [`StreamFrame::new`] for `n` warps from `warp` on at level `path` that lost nothing and wrote nothing
+    /// but the last words of their `lanes` lanes, which are `finals`. Also returns the number of words. This
+    /// takes a tenth of the time.
+    pub fn of_last_words(
+        first: usize,
+        (warp, n): (WarpId, usize),
+        lanes: usize,
+        (last_word, finals): (LastWord, &[u8]),
+    ) -> (StreamFrame, u64) {
+        let words = Cell::new(0);
+        let packed = Packed::of(|out| {
+            words.set(frame::put_last_words(out, first, (n, lanes), last_word, finals) as u64);
+            out.len()
+        });
+        let (digest, body) = match packed {
+            Ok((packed, digest)) => (digest, Body::Packed(packed)),
+            Err(_) => {
+                let each = narrow::index(last_word.bytes());
+                let mut finals = finals.chunks((each * lanes).max(1));
+                let stream = |warp: u64| {
+                    let of_lanes = finals.next().unwrap_or_default().chunks(each.max(1));
+                    let (mut words, mut ends) = (Vec::new(), Vec::new());
+                    for bytes in of_lanes.chain(std::iter::repeat(&[][..])).take(lanes) {
+                        let word = bytes.iter().rev().fold(0, |word, byte| word << 8 | u32::from(*byte));
+                        words.extend(Some(word).filter(|word| *word != 0));
+                        ends.push(saturated32(words.len()));
+                    }
+                    WarpStream { warp: WarpId(warp), dropped: 0, lanes: Lanes::Path { words, ends } }
+                };
+                (0, Body::Plain((warp.0..).take(n).map(stream).collect()))
+            }
+        };
+        (StreamFrame { warps: WarpList::run(warp, n), digest, body }, words.get())
+    }
+
+    /// [`StreamFrame::new`] for `n` warps from `warp` on at level `print` that lost nothing and have no
+    /// checkpoints. `finals` holds what each of them wrote at its end. This takes a tenth of the time.
+    pub fn of_prints(first: usize, (warp, n): (WarpId, usize), layout: Finals, finals: &[u8]) -> StreamFrame {
+        let packed = Packed::of(|out| {
+            frame::put_prints(out, first, n, layout, finals);
+            out.len()
+        });
+        let (digest, body) = match packed {
+            Ok((packed, digest)) => (digest, Body::Packed(packed)),
+            Err(_) => {
+                let lanes = narrow::index(layout.warp_size.lanes());
+                let mut finals = finals.chunks(narrow::index(layout.bytes()));
+                let stream = |warp: u64| {
+                    let hashes = layout.read(finals.next().unwrap_or_default());
+                    let lanes = Lanes::Fingerprint { checkpoints: Vec::new(), ends: vec![0; lanes], hashes };
+                    WarpStream { warp: WarpId(warp), dropped: 0, lanes }
+                };
+                (0, Body::Plain((warp.0..).take(n).map(stream).collect()))
+            }
+        };
+        StreamFrame { warps: WarpList::run(warp, n), digest, body }
     }
 
     /// [`StreamFrame::new`] for warps at level `path` with `lanes` lanes each. `ends` has where the words of
@@ -201,38 +278,42 @@ impl StreamFrame {
         ends: &[u32],
         words: &[u32],
     ) -> StreamFrame {
-        let body = match Packed::of(|out| frame::put_paths(out, first, lanes, ends, words)) {
-            Ok(packed) => Body::Packed(packed),
+        let packed = Packed::of(|out| {
+            frame::put_paths(out, first, lanes, ends, words);
+            out.len()
+        });
+        let (digest, body) = match packed {
+            Ok((packed, digest)) => (digest, Body::Packed(packed)),
             Err(_) => {
                 let mut words = words.iter().copied();
                 let warps = infos.iter().zip(ends.chunks(lanes.max(1))).map(|(info, ends)| {
                     let own = words.by_ref().take(ends.last().map_or(0, |end| *end as usize)).collect();
                     let lanes = Lanes::Path { words: own, ends: ends.to_vec() };
-                    WarpStream { warp: info.warp, digest: info.digest, dropped: info.dropped, lanes }
+                    WarpStream { warp: info.warp, dropped: info.dropped, lanes }
                 });
-                Body::Plain(warps.collect())
+                (0, Body::Plain(warps.collect()))
             }
         };
-        StreamFrame { infos, body }
+        StreamFrame { warps: infos.into_iter().collect(), digest, body }
     }
 }
 
-/// The index entries of warps.
-fn infos(warps: &[WarpStream]) -> Vec<WarpInfo> {
-    warps.iter().map(|w| WarpInfo { warp: w.warp, digest: w.digest, dropped: w.dropped }).collect()
+/// The index entry of a warp.
+fn info(stream: &WarpStream) -> WarpInfo {
+    WarpInfo { warp: stream.warp, dropped: stream.dropped }
 }
 
 impl Streams {
     /// Streams of the given warps, which may be in any order.
     pub fn new(mut warps: Vec<WarpStream>) -> Streams {
         warps.sort_by_key(|w| w.warp);
-        let infos = infos(&warps);
+        let list = warps.iter().map(info).collect();
         let mut frames: Vec<Frame> = Vec::new();
         let mut elements = 0;
         for (i, warp) in warps.into_iter().enumerate() {
             elements += warp.lanes.elements();
             match frames.last_mut() {
-                Some(Frame { warps, body: Body::Plain(streams) })
+                Some(Frame { warps, body: Body::Plain(streams), .. })
                     if StreamFrame::has_room(streams.len(), elements) =>
                 {
                     warps.end += 1;
@@ -240,19 +321,22 @@ impl Streams {
                 }
                 _ => {
                     elements = warp.lanes.elements();
-                    frames.push(Frame { warps: i..i + 1, body: Body::Plain(vec![warp]) });
+                    frames.push(Frame { warps: i..i + 1, digest: 0, body: Body::Plain(vec![warp]) });
                 }
             }
         }
-        Streams { infos, frames }
+        Streams { warps: list, frames }
     }
     /// Appends warps as one more frame, which is compressed at once. With this, a launch may have more
     /// streams than fit into memory.
     ///
     /// # Errors
-    /// If the warps do not ascend, or the frame cannot be compressed.
+    /// If the warps do not ascend or are more than [`StreamFrame::WARPS`], or the frame cannot be compressed.
     pub fn append(&mut self, warps: &[WarpStream]) -> std::io::Result<()> {
-        let mut before = self.infos.last().map(|i| i.warp);
+        if warps.len() > StreamFrame::WARPS {
+            return Err(std::io::Error::other(format!("a frame cannot have {} warps", warps.len())));
+        }
+        let mut before = self.warps.len().checked_sub(1).and_then(|i| self.warps.get(i)).map(|i| i.warp);
         for w in warps {
             if before.is_some_and(|b| b >= w.warp) {
                 return Err(std::io::Error::other(format!("{} comes too late", w.warp)));
@@ -262,38 +346,39 @@ impl Streams {
         if warps.is_empty() {
             return Ok(());
         }
-        let body = Body::Packed(Packed::new(self.infos.len(), warps)?);
-        self.push(StreamFrame { infos: infos(warps), body });
+        let (packed, digest) = Packed::new(self.warps.len(), warps)?;
+        let list = warps.iter().map(info).collect();
+        self.push(StreamFrame { warps: list, digest, body: Body::Packed(packed) });
         Ok(())
     }
     /// Appends a frame. Its warps come after all others, and its `first` is their number.
     pub fn push(&mut self, frame: StreamFrame) {
-        let at = self.infos.len();
-        let warps = at..at + frame.infos.len();
-        self.frames.push(Frame { warps, body: frame.body });
-        self.infos.extend(frame.infos);
+        let at = self.warps.len();
+        let warps = at..at + frame.warps.len();
+        self.frames.push(Frame { warps, digest: frame.digest, body: frame.body });
+        self.warps.extend(&frame.warps);
     }
-    /// Streams in the form that files have. Each frame has its number of warps; together these are `infos`.
-    pub(crate) fn packed(infos: Vec<WarpInfo>, frames: Vec<(usize, Option<Packed>)>) -> Streams {
+    /// Streams in the form that files have. The warps of all frames are `warps`.
+    pub(crate) fn packed(warps: WarpList, frames: Vec<IndexedFrame>) -> Streams {
         let mut at = 0;
-        let frames = frames.into_iter().map(|(n, packed)| {
+        let frames = frames.into_iter().map(|(n, digest, packed)| {
             at += n;
-            Frame { warps: at - n..at, body: packed.map_or(Body::Absent, Body::Packed) }
+            Frame { warps: at - n..at, digest, body: packed.map_or(Body::Absent, Body::Packed) }
         });
-        Streams { frames: frames.collect(), infos }
+        Streams { frames: frames.collect(), warps }
     }
-    /// All frames, each with its number of warps and its compressed form.
+    /// All frames, each with its number of warps, the digest of its content or 0, and its compressed form.
     ///
     /// # Errors
     /// If a frame cannot be compressed.
-    pub(crate) fn pack(&self, workers: &Workers) -> std::io::Result<Vec<(usize, Packed)>> {
+    pub(crate) fn pack(&self, workers: &Workers) -> std::io::Result<Vec<(usize, u64, Packed)>> {
         let pack = |frame: &Frame| {
-            let packed = match &frame.body {
-                Body::Packed(packed) => packed.clone(),
+            let (packed, digest) = match &frame.body {
+                Body::Packed(packed) => (packed.clone(), frame.digest),
                 Body::Absent => return Err(std::io::Error::other(ABSENT)),
                 Body::Plain(warps) => Packed::new(frame.warps.start, warps)?,
             };
-            Ok((frame.warps.len(), packed))
+            Ok((frame.warps.len(), digest, packed))
         };
         // A frame is much, but for the last.
         let much = self.frames.len().saturating_sub(1).saturating_mul(MUCH);
@@ -301,37 +386,69 @@ impl Streams {
     }
     /// All recorded warps, ascending.
     pub fn infos(&self) -> impl ExactSizeIterator<Item = WarpInfo> + '_ {
-        self.infos.iter().copied()
+        self.warps.iter()
+    }
+    /// The list of all recorded warps.
+    pub(crate) fn warps(&self) -> &WarpList {
+        &self.warps
     }
     /// The index entry of a warp. `None` if the warp was not recorded.
     pub fn info(&self, warp: WarpId) -> Option<WarpInfo> {
-        let at = self.infos.binary_search_by_key(&warp, |w| w.warp).ok()?;
-        self.infos.get(at).copied()
+        self.warps.get(self.warps.index_of(warp)?)
     }
-    /// A digest of the digests of all warps. Launches with equal roots are equal, as far as they were
-    /// recorded. 0 if the digest of a warp is missing.
+    /// A digest of the warps and of what they recorded, without clocks. 0 if that of a frame is not known, as
+    /// in files before version 18.
+    ///
+    /// Equal digests, equal content. Equal content has equal digests if one recorder of one version wrote
+    /// both.
     pub fn root(&self) -> u64 {
         let mut hash = Xxh3::new();
-        for info in &self.infos {
-            if info.digest == 0 {
-                return 0;
+        let mut put = |number: u64| hash.update(&number.to_le_bytes());
+        for (first, n) in self.warps.runs() {
+            put(first);
+            put(n as u64);
+        }
+        for (at, dropped) in self.warps.dropped() {
+            put(*at as u64);
+            put(*dropped);
+        }
+        for i in 0..self.frames() {
+            match self.frame_digest(i) {
+                0 => return 0,
+                digest => put(digest),
             }
-            hash.update(&info.warp.0.to_le_bytes());
-            hash.update(&info.digest.to_le_bytes());
         }
         hash.digest().max(1)
+    }
+    /// XXH3-64 of what the warps of frame `i` recorded, without clocks. 0 if it is not known.
+    fn frame_digest(&self, i: usize) -> u64 {
+        match self.frames.get(i) {
+            Some(Frame { digest: 0, body: Body::Plain(streams), warps }) => {
+                Packed::new(warps.start, streams).map_or(0, |(_, digest)| digest)
+            }
+            frame => frame.map_or(0, |frame| frame.digest),
+        }
+    }
+    /// Whether frame `i` is known, without decompression, to be equal to a frame of other streams: the same
+    /// warps, which recorded the same apart from clocks.
+    pub fn same_frame(&self, i: usize, other: (&Streams, usize)) -> bool {
+        let digest = |streams: &Streams, i| streams.frames.get(i).map_or(0, |f: &Frame| f.digest);
+        let known = digest(self, i);
+        known != 0
+            && known == digest(other.0, other.1)
+            && self.frame_infos(i).eq(other.0.frame_infos(other.1))
     }
     /// Number of frames.
     pub fn frames(&self) -> usize {
         self.frames.len()
     }
     /// The warps of frame `i`, without decompressing it. Empty if there is no such frame.
-    pub fn frame_infos(&self, i: usize) -> &[WarpInfo] {
-        self.frames.get(i).and_then(|f| self.infos.get(f.warps.clone())).unwrap_or_default()
+    pub fn frame_infos(&self, i: usize) -> impl ExactSizeIterator<Item = WarpInfo> + '_ {
+        self.warps.part(self.frames.get(i).map(|f| f.warps.clone()).unwrap_or_default())
     }
     /// Index of the frame that holds a warp. `None` if the warp was not recorded.
     pub fn frame_of(&self, warp: WarpId) -> Option<usize> {
-        let at = self.infos.binary_search_by_key(&warp, |w| w.warp).ok()?;
+        let at = self.warps.index_of(warp)?;
         Some(self.frames.partition_point(|f| f.warps.end <= at))
     }
     /// Decompresses frame `i`. Warps ascend, within frames and from frame to frame.
@@ -342,9 +459,9 @@ impl Streams {
         let Some(frame) = self.frames.get(i) else { return Ok(Vec::new()) };
         match &frame.body {
             Body::Plain(warps) => Ok(warps.clone()),
-            Body::Packed(packed) => packed.open(frame.warps.start, self.frame_infos(i)),
+            Body::Packed(packed) => packed.open(frame.warps.start, &self.frame_infos(i).collect::<Vec<_>>()),
             Body::Absent => {
-                let field = name_of(self.frame_infos(i));
+                let field = name_of(self.frame_infos(i).next());
                 Err(Error { offset: 0, field, what: ABSENT.into() })
             }
         }
@@ -414,11 +531,12 @@ impl Trace {
     }
     /// A digest of what its launches did and left, in the order of their numbers: kernels, shapes, streams,
     /// what buffers hold afterwards, what stopped them, why they were not recorded. Equal digests, equal runs
-    /// as far as they were recorded. What went in does not count, nor when and where it ran. `None` if a warp
-    /// has no digest.
+    /// as far as they were recorded. What went in does not count, nor when and where it ran. `None` if the
+    /// digest of a stream is not known.
     pub fn root(&self) -> Option<u64> {
         let mut order: Vec<&Recording> = self.launches.iter().collect();
         order.sort_by_key(|r| r.launch.number);
+        let mut params = ReadParams::new(&self.modules);
         let mut hash = Xxh3::new();
         let mut put = |bytes: &[u8]| {
             hash.update(&(bytes.len() as u64).to_le_bytes());
@@ -432,6 +550,7 @@ impl Trace {
             }
             put(&[l.level.code(), l.fault.as_ref().map_or(u8::MAX, |f| f.kind.code())]);
             put(l.skipped.as_deref().unwrap_or_default().as_bytes());
+            put(&params.of(l));
             match streams.root() {
                 0 => return None,
                 root => put(&root.to_le_bytes()),
@@ -453,7 +572,7 @@ impl Trace {
 impl PartialEq for Streams {
     fn eq(&self, other: &Streams) -> bool {
         let all = |s: &Streams| (0..s.frames()).map(|i| s.frame(i)).collect::<Result<Vec<_>, Error>>();
-        self.infos == other.infos
+        self.warps == other.warps
             && matches!((all(self), all(other)), (Ok(a), Ok(b)) if a.iter().flatten().eq(b.iter().flatten()))
     }
 }

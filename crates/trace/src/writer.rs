@@ -13,7 +13,7 @@ use crate::file::{
     END, FRAMES, HEAD, INDEX, LAUNCH, LONE, MARKS, META, MODULE, OUTPUT, PACKED, PROCESS, RANGE, SKIPPED,
     TALLY, UNCHECKED, header,
 };
-use crate::frame;
+use crate::frame::packing;
 use crate::ids::{ModuleId, RangeId};
 use crate::kernel::Module;
 use crate::launch::{Launch, RangeName};
@@ -94,8 +94,8 @@ impl<W: Write> Writer<W> {
         let mut index = Vec::new();
         put_index(&mut index, streams, &frames);
         self.packed(INDEX, &index)?;
-        let length = frames.iter().map(|(_, f)| f.bytes.len()).sum();
-        let parts: Vec<&[u8]> = frames.iter().map(|(_, f)| f.bytes.bytes()).collect();
+        let length = frames.iter().map(|(_, _, f)| f.bytes.len()).sum();
+        let parts: Vec<&[u8]> = frames.iter().map(|(_, _, f)| f.bytes.bytes()).collect();
         self.section(FRAMES, UNCHECKED, length, 0, &parts)
     }
     /// Appends a note on code that was not instrumented.
@@ -157,7 +157,7 @@ impl<W: Write> Writer<W> {
         if bytes.len() < SMALL {
             return self.section(kind, 0, bytes.len(), xxh3_64(bytes), &[bytes]);
         }
-        let packed = frame::pack(bytes)?;
+        let packed = packing::pack(bytes)?;
         self.section(kind, PACKED, bytes.len(), xxh3_64(&packed), &[&packed])
     }
     /// Writes a section of `parts`, which decompress to `size` bytes.
@@ -217,21 +217,27 @@ impl Trace {
     }
 }
 
-/// The index of a launch: its warps, column by column, and its frames.
-fn put_index(out: &mut Vec<u8>, streams: &Streams, frames: &[(usize, Packed)]) {
-    put_number(out, streams.infos().len() as u64);
+/// The index of a launch: its warps, and its frames.
+fn put_index(out: &mut Vec<u8>, streams: &Streams, frames: &[(usize, u64, Packed)]) {
+    let warps = streams.warps();
+    put_number(out, warps.len() as u64);
     let mut next = 0;
-    for info in streams.infos() {
-        // Mostly every warp is there, and this is 0.
-        put_number(out, info.warp.0.wrapping_sub(std::mem::replace(&mut next, info.warp.0.wrapping_add(1))));
+    for (first, n) in warps.runs() {
+        put_number(out, first.wrapping_sub(next));
+        put_number(out, n as u64);
+        next = first.wrapping_add(n as u64);
     }
-    streams.infos().for_each(|i| out.extend_from_slice(&i.digest.to_le_bytes()));
-    streams.infos().for_each(|i| put_number(out, i.dropped));
+    let dropped = !warps.dropped().is_empty();
+    put_number(out, dropped.into());
+    if dropped {
+        warps.iter().for_each(|info| put_number(out, info.dropped));
+    }
     put_number(out, frames.len() as u64);
-    for (warps, frame) in frames {
+    for (warps, digest, frame) in frames {
         put_number(out, *warps as u64);
         put_number(out, frame.bytes.len() as u64);
         put_number(out, frame.size);
         out.extend_from_slice(&frame.checksum.to_le_bytes());
+        out.extend_from_slice(&digest.to_le_bytes());
     }
 }

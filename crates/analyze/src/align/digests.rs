@@ -109,7 +109,7 @@ mod tests {
             clock: 0,
         };
         let lanes = Lanes::Events(events.iter().map(event).collect());
-        WarpStream { warp: WarpId(0), digest: 0, dropped: 0, lanes }
+        WarpStream { warp: WarpId(0), dropped: 0, lanes }
     }
 
     fn joined(a: &[(u32, u64, u64)], b: &[(u32, u64, u64)]) -> JoinedDigests {

@@ -13,8 +13,8 @@ use std::ops::Range;
 
 use prlx_trace::check::Place;
 use prlx_trace::dataflow::{Action, DataFlow};
+use prlx_trace::names::is_compiler_file;
 
-use super::place::is_library;
 use crate::edit_script::{self, Edit};
 
 /// The source files of one side: path as the debug information spells it, and text.
@@ -45,7 +45,7 @@ impl SourceChanges {
         let mut out = SourceChanges::default();
         let name = |path: &str| path.rsplit(['/', '\\']).next().unwrap_or(path).to_owned();
         let [mut rest, mut free] =
-            files.map(|files| files.iter().filter(|f| !is_library(&f.0)).collect::<Vec<_>>());
+            files.map(|files| files.iter().filter(|f| !is_compiler_file(&f.0)).collect::<Vec<_>>());
         rest.retain(|a| match free.iter().position(|b| name(&b.0) == name(&a.0)) {
             Some(i) => {
                 out.compare([*a, free.remove(i)]);

@@ -109,12 +109,11 @@ fn hidden(l: &LaunchReport) -> u64 {
     l.uncompared.iter().filter(|u| u.hides).map(|u| u.visits).sum()
 }
 
-/// Compares the lanes. Also returns what was not compared. `equal_digests_suffice`: equal digests imply equal
-/// paths.
+/// Compares the lanes. Also returns what was not compared. `same_sites`: both sides have one build.
 fn compare_lanes(
     cx: &Context<'_>,
     recordings: [&Recording; 2],
-    equal_digests_suffice: bool,
+    same_sites: bool,
     options: &DiffOptions,
     (mut out, forced): (LaunchReport, Option<String>),
 ) -> Result<(LaunchReport, UncomparedVisits), Error> {
@@ -132,7 +131,7 @@ fn compare_lanes(
     }
     let mut clusters = FindingClusters::new(options);
     let mut uncompared = UncomparedVisits::default();
-    streams(cx, recordings, equal_digests_suffice, coverage, &mut clusters, &mut uncompared, &mut gaps)?;
+    streams(cx, recordings, same_sites, coverage, &mut clusters, &mut uncompared, &mut gaps)?;
     coverage_gaps(coverage, cx.launches, &mut gaps);
     clusters.apply_filter(coverage, &mut gaps);
     if let Some(sides) = cx.canonical {

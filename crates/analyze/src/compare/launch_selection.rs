@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use prlx_trace::{Launch, Recording, Trace};
+use prlx_trace::{Launch, ReadParams, Recording, Trace};
 
 use crate::glob::matches;
 use crate::launches::kernel_names;
@@ -100,6 +100,7 @@ pub(super) fn launch_keys(
     let forced_kernels: BTreeSet<&str> = forced.iter().flat_map(|(b, a)| [*a, *b]).collect();
     let mut numbers: BTreeMap<(&str, &str, Option<u32>), u64> = BTreeMap::new();
     [0, 1].map(|side| {
+        let mut params = ReadParams::new(&traces[side].modules);
         let item = |w| {
             let SelectedLaunch { index, kernel, .. }: &SelectedLaunch = w;
             // A module name that only one side has proves nothing: the module may have been renamed.
@@ -117,7 +118,7 @@ pub(super) fn launch_keys(
             let kernel = ours.filter(|_| side == 1).copied().unwrap_or(kernel);
             let kernel = *numbers.entry((name, kernel, device)).or_insert(next);
             let mut digest = DefaultHasher::new();
-            (l.grid, l.block, streams.root(), &l.skipped).hash(&mut digest);
+            (l.grid, l.block, params.of(l), streams.root(), &l.skipped).hash(&mut digest);
             l.args.iter().for_each(|a| (a.before, a.after).hash(&mut digest));
             l.pointees.iter().for_each(|p| (p.before, p.after).hash(&mut digest));
             LaunchKey { kernel, digest: digest.finish() }

@@ -1,5 +1,5 @@
-//! Walks both sides' streams of a launch together: counts warps that are equal by digest, and compares the
-//! others.
+//! Walks both sides' streams of a launch together: counts warps that recorded the same, and compares the
+//! others. Frames with equal digests are not unpacked.
 //!
 //! # Invariants
 //! Results are merged in ascending order of warps, whatever the threads do. Memory is bounded by 32 frames of
@@ -9,10 +9,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rayon::prelude::*;
 
-use prlx_trace::{Recording, WarpId, WarpStream};
+use prlx_trace::{Level, Recording, WarpId, WarpStream};
 
 use crate::builds::gaps::UncomparedVisits;
 use crate::error::Error;
+use crate::launches::filter::Filter;
 use crate::report::{Coverage, Lanes, Visits, Warps};
 
 use super::cluster::FindingClusters;
@@ -29,7 +30,7 @@ const FRAMES: usize = 32;
 pub(crate) fn streams(
     cx: &Context<'_>,
     recordings: [&Recording; 2],
-    equal_digests_suffice: bool,
+    same_sites: bool,
     coverage: &mut Coverage,
     clusters: &mut FindingClusters,
     uncompared: &mut UncomparedVisits,
@@ -39,37 +40,18 @@ pub(crate) fn streams(
     let by_thread = cx.by_thread();
     let total =
         if by_thread { cx.launches[0].warps() } else { cx.launches[0].warps().max(cx.launches[1].warps()) };
-    let lanes_of =
-        |w: WarpId| u64::from((cx.launches[0].lanes(w).0 | cx.launches[1].lanes(w).0).count_ones());
     let threads = cx.launches.map(|l| l.grid.volume().saturating_mul(l.block.volume()));
     let mut warps = Warps { total, ..Warps::default() };
     let mut lanes = Lanes { total: threads[0].max(threads[1]), ..Lanes::default() };
-    // The warps to unpack and compare.
-    let mut to_compare = Vec::new();
-    let known: BTreeSet<WarpId> = rb.streams.infos().map(|i| i.warp).filter(|_| by_thread).collect();
-    let mut infos_b = rb.streams.infos().peekable();
-    let filter = clusters.filter;
-    for info in ra.streams.infos().filter(|i| filter.selects_warp(i.warp)) {
-        if by_thread && info.warp.0 < total {
-            if cx.partners(info.warp).iter().all(|w| known.contains(w)) {
-                to_compare.push(info.warp);
-            }
-            continue;
-        }
-        while infos_b.next_if(|b| b.warp < info.warp).is_some() {}
-        let Some(other) = infos_b.next_if(|b| b.warp == info.warp) else { continue };
-        if info.warp.0 >= total {
-            return Err(Error::new(info.warp.to_string(), "a warp beyond the grid"));
-        }
-        let ended = cx.launches.iter().all(|l| l.unfinished(info.warp).0 == 0);
-        let whole = info.dropped == 0 && other.dropped == 0 && ended;
-        if equal_digests_suffice && whole && info.digest != 0 && info.digest == other.digest {
-            warps.equal += 1;
-            lanes.in_equal_warps += lanes_of(info.warp);
-        } else {
-            to_compare.push(info.warp);
-        }
-    }
+    // At these levels, decoding reads the launches as well.
+    let equal_content_suffices = match ra.launch.level {
+        Level::Path | Level::Fingerprint => cx.equal_words_suffice,
+        Level::Events | Level::Operands | Level::Probe => same_sites,
+    };
+    let whole = |warp: WarpId, dropped: [u64; 2]| {
+        equal_content_suffices && dropped == [0; 2] && cx.launches.iter().all(|l| l.unfinished(warp).0 == 0)
+    };
+    let to_compare = unequal_warps(cx, recordings, clusters.filter, &whole, &mut warps, &mut lanes)?;
     let mut remaining = &to_compare[..];
     while !remaining.is_empty() {
         let (now, later) = remaining.split_at(batch(recordings, remaining));
@@ -88,13 +70,23 @@ pub(crate) fn streams(
                 "this warp or a later one is listed, but missing from the frames",
             ));
         }
-        let results: Vec<WarpDiff> = if by_thread {
-            let others = b.iter().map(|b| (b.warp, b)).collect();
-            a.par_iter().map(|a| warp::threads(cx, a, &others)).collect()
-        } else {
-            a.par_iter().zip(&b).map(|(a, b)| warp::warps(cx, a, b)).collect()
+        // `None`: both recorded the same.
+        let warp = |(a, b): (&WarpStream, &WarpStream)| {
+            let same = whole(a.warp, [a.dropped, b.dropped]) && a.same(b);
+            (!same).then(|| warp::warps(cx, a, b))
         };
-        for r in results {
+        let results: Vec<Option<WarpDiff>> = if by_thread {
+            let others = b.iter().map(|b| (b.warp, b)).collect();
+            a.par_iter().map(|a| Some(warp::threads(cx, a, &others))).collect()
+        } else {
+            a.par_iter().zip(&b).map(warp).collect()
+        };
+        for (r, a) in results.into_iter().zip(&a) {
+            let Some(r) = r else {
+                warps.equal += 1;
+                lanes.in_equal_warps += lanes_of(cx, a.warp);
+                continue;
+            };
             let fate = |f: LaneOutcome| r.outcomes[f as usize];
             let failed = fate(LaneOutcome::Failed);
             if failed > 0 && failed == r.outcomes.iter().sum::<u64>() {
@@ -125,6 +117,53 @@ pub(crate) fn streams(
     lanes.missing = lanes.total.saturating_sub(seen);
     (coverage.percent, coverage.warps, coverage.lanes) = (lanes.percent(), warps, lanes);
     Ok(())
+}
+
+/// The warps to unpack and compare. Counts those that recorded the same, as far as that is known without
+/// unpacking them. `whole`: whether equal content of a warp with so many lost elements means equal paths.
+fn unequal_warps(
+    cx: &Context<'_>,
+    recordings: [&Recording; 2],
+    filter: &Filter,
+    whole: &impl Fn(WarpId, [u64; 2]) -> bool,
+    warps: &mut Warps,
+    lanes: &mut Lanes,
+) -> Result<Vec<WarpId>, Error> {
+    let [a, b] = recordings.map(|r| &r.streams);
+    let by_thread = cx.by_thread();
+    let mut to_compare = Vec::new();
+    let known: BTreeSet<WarpId> = b.infos().map(|i| i.warp).filter(|_| by_thread).collect();
+    let mut infos_b = b.infos().peekable();
+    for frame in 0..a.frames() {
+        let first = a.frame_infos(frame).next().and_then(|info| b.frame_of(info.warp));
+        let same = first.is_some_and(|other| a.same_frame(frame, (b, other)));
+        for info in a.frame_infos(frame).filter(|i| filter.selects_warp(i.warp)) {
+            if by_thread && info.warp.0 < warps.total {
+                if cx.partners(info.warp).iter().all(|w| known.contains(w)) {
+                    to_compare.push(info.warp);
+                }
+                continue;
+            }
+            while infos_b.next_if(|b| b.warp < info.warp).is_some() {}
+            let Some(other) = infos_b.next_if(|b| b.warp == info.warp) else { continue };
+            if info.warp.0 >= warps.total {
+                return Err(Error::new(info.warp.to_string(), "a warp beyond the grid"));
+            }
+            if same && whole(info.warp, [info.dropped, other.dropped]) {
+                warps.equal += 1;
+                lanes.in_equal_warps += lanes_of(cx, info.warp);
+            } else {
+                to_compare.push(info.warp);
+            }
+        }
+    }
+    Ok(to_compare)
+}
+
+/// The number of lanes that a warp has on either side.
+fn lanes_of(cx: &Context<'_>, warp: WarpId) -> u64 {
+    let [a, b] = cx.launches.map(|l| l.lanes(warp).0);
+    (a | b).count_ones().into()
 }
 
 /// How many of `warps` (ascending) to unpack and compare at once.

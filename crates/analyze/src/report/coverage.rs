@@ -22,7 +22,7 @@ data! {
     struct Warps {
         /// All of them: the sum of the others.
         total: u64,
-        /// Equal by digest; not decoded.
+        /// Recorded the same; not decoded.
         equal: u64,
         /// Compared lane by lane.
         compared: u64,
@@ -35,7 +35,7 @@ data! {
     struct Lanes {
         /// All lanes of all warps.
         total: u64,
-        /// In warps that are equal by digest.
+        /// In warps that recorded the same.
         in_equal_warps: u64,
         /// With the same words.
         same_words: u64,

@@ -317,8 +317,7 @@ fn hashes_of_two_builds_say_nothing() {
         t.launches[0].launch.level = Level::Fingerprint;
         let hashes = vec![[1; 4]; 32];
         let lanes = Lanes::Fingerprint { checkpoints: vec![], ends: vec![0; 32], hashes };
-        t.launches[0].streams =
-            Streams::new(vec![WarpStream { warp: WarpId(0), digest: 1, dropped: 0, lanes }]);
+        t.launches[0].streams = Streams::new(vec![WarpStream { warp: WarpId(0), dropped: 0, lanes }]);
         t
     };
     let (a, b) = (print(&run_rolled(14, |_, _| {})), print(&run_unrolled(14, |_, _| {})));

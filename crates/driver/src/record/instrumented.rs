@@ -22,7 +22,6 @@ use prlx_trace::mark::{Marks, Track};
 use prlx_trace::{FuncId, LaneMask, Level, ModuleId, TableContents, WarpId, WarpSize};
 
 use crate::decode::{DecodedStreams, KeptWarps, LaunchBuffers, Pool, decode_launches};
-use crate::digest;
 use crate::driver::{DevicePtr, Driver, LaunchStats, ModuleCode, Observed};
 use crate::error::{Error, ErrorKind};
 use crate::job::{ArgValue, Job};
@@ -120,8 +119,7 @@ impl LaunchRecorder<'_> {
         held: &mut DeviceAllocations,
     ) -> Result<Recorded, Error> {
         let mut launch = Launch { args: self.args(), ..self.launch() };
-        let basis = digest::Basis::new(&self.plan.module, launch.kernel);
-        let kept = KeptWarps::new(self.plan, &basis, &launch);
+        let kept = KeptWarps::new(self.plan, &launch);
         let LaunchResult { decoded, tallies, tracks, left_out, ended, unfinished } = match rewritten {
             false => self.observed(module, &kept)?,
             true => self.instrumented(module, &launch, options.pool, held, &kept)?,

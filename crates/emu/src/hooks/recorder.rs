@@ -366,6 +366,6 @@ impl Recorder {
             }
             Level::Probe => Lanes::default(),
         };
-        WarpStream { warp: self.warp, digest: 0, dropped: self.dropped, lanes }
+        WarpStream { warp: self.warp, dropped: self.dropped, lanes }
     }
 }

@@ -66,15 +66,17 @@ fn launches(process: u64, trace: &Trace, sink: &mut Sink<'_>) -> io::Result<()> 
 fn warps(process: u64, trace: &Trace, sink: &mut Sink<'_>) -> io::Result<()> {
     let mut rows = RowBatcher::new(&WARPS, sink);
     for Recording { launch, streams } in sorted(trace) {
-        for info in streams.infos() {
-            rows.push([
-                process.into(),
-                launch.number.into(),
-                info.warp.0.into(),
-                (info.warp.0 / launch.warps_per_cta().max(1)).into(),
-                Some(info.digest).filter(|d| *d != 0).into(),
-                info.dropped.into(),
-            ])?;
+        for frame in 0..streams.frames() {
+            for warp in streams.frame(frame).map_err(io::Error::other)? {
+                rows.push([
+                    process.into(),
+                    launch.number.into(),
+                    warp.warp.0.into(),
+                    (warp.warp.0 / launch.warps_per_cta().max(1)).into(),
+                    Some(warp.digest()).into(),
+                    warp.dropped.into(),
+                ])?;
+            }
         }
     }
     rows.flush()

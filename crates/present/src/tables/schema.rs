@@ -46,7 +46,7 @@ pub const WARPS: TableSchema = TableSchema {
         ("launch", Number, "the launch"),
         ("warp", Number, "number in the grid"),
         ("cta", Number, "number of its CTA"),
-        ("digest", Number, "equal digests, equal warps; none if not computed"),
+        ("digest", Number, "equal digests: the warps recorded the same, apart from clocks"),
         ("lost", Number, "elements of it that did not fit"),
     ],
 };

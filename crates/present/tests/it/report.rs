@@ -147,7 +147,7 @@ fn fingerprints() {
                 .map(|l| [1, 2 + u64::from(changed && l == 0), 3 + u64::from(changed && l == 0), 4])
                 .collect(),
         };
-        let warp = WarpStream { warp: WarpId(0), digest: 1 + u64::from(changed), dropped: 0, lanes };
+        let warp = WarpStream { warp: WarpId(0), dropped: 0, lanes };
         let mut t = trace(m.clone(), vec![warp]);
         t.launches[0].launch.level = Level::Fingerprint;
         t

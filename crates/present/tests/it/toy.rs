@@ -135,12 +135,8 @@ pub fn operands(t: &Trace, window: Window, threshold: f32) -> Trace {
         }
         ends.push(records.len() as u32);
     }
-    let warp = WarpStream {
-        warp: WarpId(window.warps.0),
-        digest: 1,
-        dropped: 0,
-        lanes: Lanes::Operands { records, ends },
-    };
+    let warp =
+        WarpStream { warp: WarpId(window.warps.0), dropped: 0, lanes: Lanes::Operands { records, ends } };
     t.launches[0].streams = Streams::new(vec![warp]);
     t.launches[0].launch.level = Level::Operands;
     t.launches[0].launch.window = Some(window);

@@ -8,7 +8,6 @@
 //! # Limitations
 //! It decodes one batch at a time.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -19,7 +18,7 @@ use prlx_trace::device::tracks;
 use prlx_trace::kernel::FaultKind;
 use prlx_trace::launch::{Fault, Launch};
 use prlx_trace::mark::Marks;
-use prlx_trace::{FuncId, Level, Recording};
+use prlx_trace::{Level, Recording};
 
 use crate::cuda::recorder::batch::CopiedBatch;
 use crate::cuda::recorder::launch::Finished;
@@ -28,37 +27,17 @@ use crate::cuda::recorder::limits::IDLE;
 use crate::cuda::recorder::shared::Shared;
 use crate::cuda::recorder::state::{HostTimes, Ownership, PlacedLaunch, Progress};
 use crate::decode::{DecodedStreams, KeptWarps, LaunchBuffers, Pool, decode_launches};
-use crate::digest::Basis;
 use crate::record::launches::{recording, records, wanted};
 
 pub(super) type Sink = Box<dyn FnMut(Finished) + Send>;
 
-/// Digest bases of kernels. Computing one takes longer than decoding a small launch.
-#[derive(Default)]
-struct DigestBases(BTreeMap<(*const Plan, FuncId), (Arc<Plan>, Basis)>);
-
-/// Maximum number of kernels in the cache.
-const KNOWN: usize = 256;
-
-impl DigestBases {
-    fn of(&mut self, plan: &Arc<Plan>, kernel: FuncId) -> &Basis {
-        let key = (Arc::as_ptr(plan), kernel);
-        if self.0.len() >= KNOWN && !self.0.contains_key(&key) {
-            self.0.clear();
-        }
-        // The cache keeps the plan alive, so no other plan can have its address.
-        &self.0.entry(key).or_insert_with(|| (Arc::clone(plan), Basis::new(&plan.module, kernel))).1
-    }
-}
-
 /// Runs until the copy thread has ended and everything is delivered.
 pub(super) fn run(shared: &Shared, batches: &Receiver<CopiedBatch>, mut sink: Sink) {
-    let mut known = DigestBases::default();
     loop {
         match batches.recv_timeout(IDLE) {
             Ok(batch) => {
                 let size = batch.bytes.len() as u64;
-                let mut bytes = deliver(shared, batch, &mut known, &mut sink);
+                let mut bytes = deliver(shared, batch, &mut sink);
                 bytes.clear();
                 let mut state = shared.lock();
                 state.host_bytes -= size;
@@ -116,7 +95,7 @@ pub(super) fn marks(plan: &Plan, launch: &Launch, slot: &Slot, bytes: &[u8]) -> 
 const TOGETHER: usize = 16 << 20;
 
 /// Decodes and delivers the launches of a batch. Returns the memory of the batch.
-fn deliver(shared: &Shared, mut batch: CopiedBatch, known: &mut DigestBases, sink: &mut Sink) -> Vec<u8> {
+fn deliver(shared: &Shared, mut batch: CopiedBatch, sink: &mut Sink) -> Vec<u8> {
     let probes = shared.layout.level == Level::Probe;
     // All launches add to the same tables, so mixing does not matter for them.
     let mixed = |placed: &mut PlacedLaunch| {
@@ -144,7 +123,7 @@ fn deliver(shared: &Shared, mut batch: CopiedBatch, known: &mut DigestBases, sin
             bytes += heads.len() + finals.len() + memory.pool.len() / batch.slots.len().max(1);
             some.push(placed);
         }
-        deliver_together(shared, &batch, &memory, &mut pool, some, known, sink);
+        deliver_together(shared, &batch, &memory, &mut pool, some, sink);
     }
     batch.bytes
 }
@@ -156,16 +135,12 @@ fn deliver_together(
     memory: &BatchMemory<'_>,
     pool: &mut Pool<'_>,
     launches: Vec<PlacedLaunch>,
-    known: &mut DigestBases,
     sink: &mut Sink,
 ) {
     let start = Instant::now();
     let plans: Vec<Arc<Plan>> = launches.iter().map(|placed| Arc::clone(&placed.plan)).collect();
-    let all_kept: Vec<KeptWarps<'_>> = launches
-        .iter()
-        .zip(&plans)
-        .map(|(placed, plan)| KeptWarps::new(plan, known.of(plan, placed.launch.kernel), &placed.launch))
-        .collect();
+    let all_kept: Vec<KeptWarps<'_>> =
+        launches.iter().zip(&plans).map(|(placed, plan)| KeptWarps::new(plan, &placed.launch)).collect();
     let decoded = match shared.layout.level {
         Level::Probe => launches.iter().map(|_| DecodedStreams::default()).collect(),
         _ => {

@@ -313,7 +313,7 @@ pub fn warp(r: &mut Random, warp: u64, size: WarpSize, level: Level, most: usize
             Lanes::Operands { records, ends }
         }
     };
-    WarpStream { warp: WarpId(warp), digest: r.bits(), dropped: r.bits() >> 60, lanes }
+    WarpStream { warp: WarpId(warp), dropped: r.bits() >> 60, lanes }
 }
 
 fn recording(r: &mut Random, modules: usize, warps: u64, most: usize) -> Recording {
