@@ -4,7 +4,7 @@
 use prlx_isa::amdgpu::inst::{Encoding, Reg, Value};
 use prlx_isa::amdgpu::object::{AddedCode, AddedFunction, CodeObject};
 use prlx_isa::amdgpu::{Native, RegisterMap, Target};
-use prlx_isa::view::{FunctionKind, Module};
+use prlx_isa::view::{Class, FunctionKind, Module};
 use prlx_plan::Plan;
 use prlx_trace::device::INSTRUMENTED;
 use prlx_trace::kernel::Level;
@@ -99,9 +99,7 @@ impl Added<'_> {
         loop {
             match self.with(members, how) {
                 Err(Misfit::Unreached) if !how.far => how.far = true,
-                Err(Misfit::Registers(Bank::Scalar)) if !how.borrows && members.len() == 1 => {
-                    how.borrows = true
-                }
+                Err(Misfit::Registers(Bank::Scalar)) if !how.borrows => how.borrows = true,
                 Err(misfit) => return Err(misfit.to_string()),
                 Ok(()) => return Ok(()),
             }
@@ -126,15 +124,16 @@ impl Added<'_> {
             routines.counters(function).map(move |(name, size)| (counter(&name, function), size))
         };
         let state = routines.state().chain(copied.iter().flat_map(counters));
-        let borrow = match (how.borrows, copied.as_slice()) {
-            (true, [f]) => Some(self.borrowed(*f, asm.target, at_begin)?),
-            _ => None,
+        let borrow = match how.borrows {
+            true => Some(self.borrowed(&copied, asm.target, at_begin)?),
+            false => None,
         };
         let registers = Registers::above(used, asm.target, lanes, state, borrow)?;
         if copied.len() > 1 && is_recursive(self.module, group) {
             return Err("its functions call each other in a circle".into());
         }
         let entries: FxHashMap<usize, Label> = copied.iter().map(|f| (*f, asm.label())).collect();
+        let far_entries = copied.iter().map(|f| (*f, asm.label())).collect();
         let mut group = Group {
             object: self.object,
             module: self.module,
@@ -143,6 +142,7 @@ impl Added<'_> {
             routines,
             registers,
             entries,
+            far_entries,
             peak: Used::default(),
             places: 0,
             far: how.far,
@@ -189,16 +189,18 @@ impl Added<'_> {
 }
 
 impl<'a> Added<'a> {
-    /// The first of the scalar registers to borrow for a function: the highest ones that hold nothing when it
-    /// begins, and that no routine reads.
-    fn borrowed(&self, f: usize, target: Target, at_begin: u32) -> Result<u32, Misfit> {
+    /// The first of the scalar registers to borrow for functions: the highest ones that hold nothing when a
+    /// kernel begins, and that no routine reads.
+    fn borrowed(&self, functions: &[usize], target: Target, at_begin: u32) -> Result<u32, Misfit> {
         let lanes = self.module.warp_lanes;
-        let names = names(&RegisterMap::of(&self.module.functions[f], lanes), lanes);
         let mut read = FxHashSet::default();
-        for insertion in self.plan.functions.get(f).map_or(&[][..], |plan| &plan.insertions) {
-            let text = self.routines.text(f, insertion);
-            let lines = routine::lines(&text).map_err(|e| e.message)?;
-            read.extend(scalars_read(&lines, &names).into_iter().map(u32::from));
+        for f in functions.iter().copied() {
+            let names = names(&RegisterMap::of(&self.module.functions[f], lanes), lanes);
+            for insertion in self.plan.functions.get(f).map_or(&[][..], |plan| &plan.insertions) {
+                let text = self.routines.text(f, insertion);
+                let lines = routine::lines(&text).map_err(|e| e.message)?;
+                read.extend(scalars_read(&lines, &names).into_iter().map(u32::from));
+            }
         }
         let count = registers::scalars(lanes as u8);
         let first = registers::scalar_end(target) - count;
@@ -217,10 +219,14 @@ struct How {
     borrows: bool,
 }
 
-/// Registers that functions name.
+/// Registers that functions name. If they call through pointers, those of all device functions are among
+/// them.
 fn used(module: &Module, group: &[usize]) -> Result<Used, String> {
     let mut used = Used::default();
-    for inst in group.iter().flat_map(|f| &module.functions[*f].insts) {
+    let insts = || group.iter().flat_map(|f| &module.functions[*f].insts);
+    let unknown = insts().any(|inst| inst.class == Class::Call && module.callee(inst).is_none());
+    let others = module.functions.iter().filter(|f| unknown && f.kind == FunctionKind::Device);
+    for inst in insts().chain(others.flat_map(|f| &f.insts)) {
         let Some(native) = inst.semantics.native.get::<Native>() else { continue };
         let unknown = || format!("it is not known which registers `{}` uses", native.inst.print());
         let registers = native.inst.registers().ok_or_else(unknown)?;
