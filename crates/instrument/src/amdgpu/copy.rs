@@ -7,7 +7,7 @@
 
 use prlx_isa::amdgpu::inst::table::Class as MachineClass;
 use prlx_isa::amdgpu::inst::{Bank, Encoding, Inst, Reg, Value};
-use prlx_isa::amdgpu::object::{CodeObject, Descriptor, Kernel, PRELOAD_PROLOGUE};
+use prlx_isa::amdgpu::object::{CodeObject, Descriptor, Kernel};
 use prlx_isa::amdgpu::{Native, Register, RegisterMap};
 use prlx_isa::view::{self, Function, FunctionKind, InstId, Module};
 use prlx_plan::{Action, At, FunctionPlan, Plan};
@@ -89,14 +89,10 @@ impl Group<'_> {
             self.registers.leave(&mut self.asm, true);
         }
         let mut descriptor = None;
-        let mut from = 0;
         let mut specials = FxHashMap::default();
         self.asm.place(entry);
         if let Some(kernel) = kernel {
             let mut now = kernels::descriptor(object, kernel)?;
-            if kernel.descriptor.preload().is_some() {
-                from = self.preload_prologue(&copy)?;
-            }
             specials = kernels::specials(&now);
             kernels::begin(&mut self.asm, &copy.registers, &now, kernels::hidden_offset(object, kernel));
             copy.registers.keep(&mut self.asm);
@@ -106,7 +102,7 @@ impl Group<'_> {
             descriptor = Some(now);
         }
         self.insert(&copy, At::Entry, false, &specials)?;
-        for at in from..function.insts.len() {
+        for at in 0..function.insts.len() {
             let id = InstId(at as u32);
             if let Some(landing) = copy.landings.get(&at).copied() {
                 self.landing(landing, copy.labels[at]);
@@ -133,33 +129,6 @@ impl Group<'_> {
             self.insert(&copy, At::After(id), copy.scc_is_live[at + 1], &specials)?;
         }
         Ok(descriptor)
-    }
-
-    /// Copies the bytes that hardware skips if it has preloaded the arguments. Returns the first instruction
-    /// behind them.
-    fn preload_prologue(&mut self, copy: &CopiedFunction<'_>) -> Result<usize, Misfit> {
-        let begin = self.asm.len();
-        let skipped = PRELOAD_PROLOGUE as usize / 4;
-        let behind = self.asm.label();
-        let mut targets = Vec::new();
-        for (at, inst) in copy.function.insts.iter().enumerate() {
-            let Some(native) = inst.semantics.native.get::<Native>() else { continue };
-            if self.asm.len() - begin == skipped && targets.iter().all(|target| *target == Some(at)) {
-                self.asm.place(behind);
-                return Ok(at);
-            }
-            if native.inst.is_pc_relative() {
-                // Its only branch goes to the code behind it.
-                targets.push(copy.target(at));
-                self.asm.branch(&native.inst, behind);
-            } else {
-                self.asm.raw(native.inst.words());
-            }
-            if self.asm.len() - begin > skipped {
-                break;
-            }
-        }
-        Err("the code that loads arguments is not understood".into())
     }
 
     /// Places where lanes wait for their wave, with a number for each.

@@ -18,7 +18,7 @@ pub(super) fn hidden_offset(object: &CodeObject<'_>, kernel: &Kernel) -> u64 {
 const HIDDEN: usize = HiddenParameter::SIZE + LaunchSize::SIZE;
 
 /// The descriptor of the copy of a kernel, but for its registers and its entry: it is given all coordinates of
-/// a thread, and the address of its arguments.
+/// a thread, and the address of its arguments. Hardware preloads no arguments: the copy's code loads them.
 ///
 /// # Errors
 /// If the kernel has no arguments, and no user SGPRs are left for the address of the hidden ones.
@@ -33,6 +33,12 @@ pub(super) fn descriptor(object: &CodeObject<'_>, kernel: &Kernel) -> Result<Des
         let stated = kernel.descriptor.get(Field::UserSgprs).unwrap_or(0);
         set(Field::KernargSegmentPtr, 1)?;
         set(Field::UserSgprs, user.max(stated))?;
+    }
+    if kernel.descriptor.preload().is_some() {
+        // Hardware would skip code that loads arguments, and the view begins there. The system's registers stay
+        // where they are: they follow the stated number of user SGPRs.
+        set(Field::PreloadLength, 0)?;
+        set(Field::PreloadOffset, 0)?;
     }
     let size = hidden_offset(object, kernel) + HIDDEN as u64;
     set(Field::Kernarg, u32::try_from(size).map_err(|_| "its arguments are too large")?)?;

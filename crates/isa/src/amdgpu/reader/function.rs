@@ -20,7 +20,7 @@ use crate::view::{
 };
 
 /// Opcode of the instruction of the view behind a call that ends its function: the callee does not return.
-pub(super) const UNREACHABLE: &str = "unreachable";
+pub const UNREACHABLE: &str = "unreachable";
 
 /// What the instructions of a function refer to beyond it.
 pub(super) struct Outside<'m> {
