@@ -123,7 +123,8 @@ fn main() -> ExitCode {
 }
 
 fn levels(text: &str) -> Option<Vec<Level>> {
-    let level = |name| [Level::Path, Level::Fingerprint].into_iter().find(|level| level.name() == name);
+    let known = [("path", Level::Path), ("fingerprint", Level::Fingerprint)];
+    let level = |name| known.iter().find(|level| level.0 == name).map(|level| level.1);
     text.split(',').map(level).collect()
 }
 

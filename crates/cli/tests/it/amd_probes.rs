@@ -76,10 +76,12 @@ fn builtins_are_right_in_waves_of_32_and_of_64_lanes() {
             n
         };
         let stored = all["stored"].as_array().unwrap();
-        let mut found: Vec<(u64, i64)> = stored
-            .iter()
-            .map(|row| (row["key"][0].as_u64().unwrap(), row["min"].as_i64().unwrap()))
-            .collect();
+        let address = |row: &Value| {
+            let digits = row["key"][0].as_str().unwrap().trim_start_matches("0x");
+            u64::from_str_radix(digits, 16).unwrap()
+        };
+        let mut found: Vec<(u64, i64)> =
+            stored.iter().map(|row| (address(row), row["min"].as_i64().unwrap())).collect();
         found.sort_unstable();
         let values: Vec<i64> = found.iter().map(|(_, value)| *value).collect();
         assert_eq!(values, (0..100).map(|i| steps(i - 3)).collect::<Vec<i64>>(), "{target}");
@@ -97,7 +99,7 @@ fn builtins_are_right_in_waves_of_32_and_of_64_lanes() {
 fn what_does_not_exist_there_is_refused_with_the_place() {
     let launch = PathBuf::from(format!("{ROOT}/tests/kernels/amd/calls.gfx942.toml"));
     let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("overwritten.prlx");
-    fs::write(&file, "inst:v_add_u32:end { @sum[line] = sum(in0); }\nkernel:end { @n = count(); }\n").unwrap();
+    fs::write(&file, "inst:v_add_u32:end { @sum[line] = sum(in0 + in1); }\nkernel:end { @n = count(); }\n").unwrap();
     let out = probe(&["-f", file.to_str().unwrap()], &launch);
     let said: Value = serde_json::from_slice(&out.stdout).unwrap();
     let missed = said["missed"].to_string();
