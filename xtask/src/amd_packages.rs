@@ -72,7 +72,10 @@ fn unpack(folder: &Path, packages: &[&str]) -> Result<Vec<String>> {
         let apt = Apt::new(&folder.join("apt"))?;
         apt.get(&archives, &["update"])?;
         let names: Vec<String> = missing.iter().map(|package| format!("{package}/{SUITE}")).collect();
-        apt.get(&archives, &[&["download"], &names.iter().map(String::as_str).collect::<Vec<_>>()[..]].concat())?;
+        apt.get(
+            &archives,
+            &[&["download"], &names.iter().map(String::as_str).collect::<Vec<_>>()[..]].concat(),
+        )?;
     }
     let mut out = Vec::new();
     for package in packages {

@@ -87,13 +87,18 @@ fn main() -> ExitCode {
             "--largest" => args.next().and_then(|n| n.parse::<u64>().ok()).map(|n| options.largest = n << 10),
             "--at-most" => args.next().and_then(|n| n.parse().ok()).map(|n| options.at_most = n),
             "--levels" => args.next().and_then(|l| levels(&l)).map(|l| options.levels = l),
-            "--verbose" => Some(options.verbose = true),
+            "--verbose" => {
+                options.verbose = true;
+                Some(())
+            }
             other => other.split_once('=').map(|(name, folder)| {
                 packages.push((name.to_owned(), PathBuf::from(folder)));
             }),
         };
         if parsed.is_none() {
-            eprintln!("usage: amd_packages [--objects N] [--largest KIB] [--at-most N] [--levels LIST] [--verbose] NAME=FOLDER…");
+            eprintln!(
+                "usage: amd_packages [--objects N] [--largest KIB] [--at-most N] [--levels LIST] [--verbose] NAME=FOLDER…"
+            );
             return ExitCode::from(2);
         }
     }
@@ -108,7 +113,7 @@ fn main() -> ExitCode {
         for (level, counts) in options.levels.iter().zip(&counts) {
             println!("{}", row(name, *level, &facts, counts));
             for (reason, count) in &counts.refused {
-                reasons += &format!("| {name} | {} | {count} kernels | {reason} |\n", level.name());
+                reasons += &format!("| {name} | {} | {count} kernels | {reason} |\n", label(*level));
             }
         }
         for (reason, count) in &facts.unread {
@@ -118,14 +123,21 @@ fn main() -> ExitCode {
     }
     println!("\n| package | level | not instrumented | reason |\n|---|---|---|---|\n{reasons}");
     broken.iter().for_each(|what| eprintln!("{what}"));
-    println!("objects not written back as they were read, instructions with other words, panics: {}", broken.len());
+    println!(
+        "objects not written back as they were read, instructions with other words, panics: {}",
+        broken.len()
+    );
     ExitCode::from(u8::from(!broken.is_empty()))
 }
 
 fn levels(text: &str) -> Option<Vec<Level>> {
-    let known = [("path", Level::Path), ("fingerprint", Level::Fingerprint)];
-    let level = |name| known.iter().find(|level| level.0 == name).map(|level| level.1);
+    let level = |name| [Level::Path, Level::Fingerprint].into_iter().find(|level| label(*level) == name);
     text.split(',').map(level).collect()
+}
+
+/// The name of a level on the command line.
+fn label(level: Level) -> &'static str {
+    if level == Level::Fingerprint { "fingerprint" } else { level.name() }
 }
 
 /// A row of the table.
@@ -134,7 +146,7 @@ fn row(name: &str, level: Level, facts: &Facts, counts: &Counts) -> String {
     let size = counts.bytes[1] as f64 / counts.bytes[0].max(1) as f64;
     format!(
         "| {name} | {} | {} | {} | {} | {} | {} | {} | {share:.2} | {size:.2}x | {:.1} |",
-        level.name(),
+        label(level),
         facts.objects,
         counts.objects,
         counts.instructions,
@@ -252,7 +264,7 @@ fn one(bytes: Result<&[u8], String>, name: &str, options: &Options) -> (Facts, V
     let counts = options.levels.iter().map(|level| {
         let done = catch_unwind(AssertUnwindSafe(|| instrument(bytes, &kernels, *level, name, options)));
         done.unwrap_or_else(|_| {
-            facts.broken.push(format!("{name}: PRLX panicked at level {}", level.name()));
+            facts.broken.push(format!("{name}: PRLX panicked at level {}", label(*level)));
             Counts { objects: 1, taken: kernels.len(), ..Counts::default() }
         })
     });

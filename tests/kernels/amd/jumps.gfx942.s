@@ -118,6 +118,20 @@ distances:
 crowded crowded, 0
 crowded far, 32700
 
+// Calls the same function, and leaves no vector register free.
+.p2align 8
+.type wide,@function
+wide:
+  begin
+  v_mov_b32_e32 v255, v2
+  s_getpc_b64 s[10:11]
+  s_add_u32 s10, s10, half@rel32@lo+4
+  s_addc_u32 s11, s11, half@rel32@hi+12
+  s_swappc_b64 s[30:31], s[10:11]
+  global_store_dword v1, v255, s[6:7]
+  s_endpgm
+.size wide, .-wide
+
 // Takes no arguments, and stores nothing: lanes add up their numbers in a loop.
 .p2align 8
 .type alone,@function
@@ -135,21 +149,22 @@ alone:
   s_endpgm
 .size alone, .-alone
 
-.macro kernel name, arguments
+.macro kernel name, arguments, vectors=8
 .rodata
 .p2align 6
 .amdhsa_kernel \name
   .amdhsa_kernarg_size 16*\arguments
   .amdhsa_user_sgpr_kernarg_segment_ptr \arguments
-  .amdhsa_next_free_vgpr 8
+  .amdhsa_next_free_vgpr \vectors
   .amdhsa_next_free_sgpr 102
-  .amdhsa_accum_offset 8
+  .amdhsa_accum_offset \vectors
 .end_amdhsa_kernel
 .endm
 kernel distances, 1
 kernel crowded, 1
 kernel far, 1
 kernel alone, 0
+kernel wide, 1, 256
 
 .amdgpu_metadata
 amdhsa.version: [1, 2]
@@ -198,4 +213,15 @@ amdhsa.kernels:
     .vgpr_count: 8
     .max_flat_workgroup_size: 64
     .args: []
+  - .name: wide
+    .symbol: wide.kd
+    .kernarg_segment_size: 16
+    .kernarg_segment_align: 8
+    .group_segment_fixed_size: 0
+    .private_segment_fixed_size: 0
+    .wavefront_size: 64
+    .sgpr_count: 108
+    .vgpr_count: 256
+    .max_flat_workgroup_size: 64
+    .args: [{.name: in, .offset: 0, .size: 8, .value_kind: global_buffer, .address_space: global}, {.name: out, .offset: 8, .size: 8, .value_kind: global_buffer, .address_space: global}]
 .end_amdgpu_metadata

@@ -125,7 +125,8 @@ fn jumps(kernel: &str, expected: fn(i32) -> i32) -> Result<(), Failed> {
     let mut code = emulator(WarpSize::W32);
     let bytes = rewrite.object.as_deref().ok_or("nothing was rewritten")?;
     let options = RecordOptions::default();
-    let done = prlx_driver::record(&mut code, Some(ModuleCode::AmdGpu(bytes)), &rewrite.plan, &job, &options)?;
+    let done =
+        prlx_driver::record(&mut code, Some(ModuleCode::AmdGpu(bytes)), &rewrite.plan, &job, &options)?;
     compare(&done.outputs, 128, expected)
 }
 

@@ -28,7 +28,8 @@ fn tables(program: &[&str], launch: &Path) -> Option<BTreeMap<String, Value>> {
     }
     let mut json: Value = serde_json::from_slice(&out.stdout).unwrap();
     let tables = json["tables"].as_array_mut().unwrap();
-    let named = tables.iter_mut().map(|table| (table["name"].as_str().unwrap().to_owned(), table["rows"].take()));
+    let named =
+        tables.iter_mut().map(|table| (table["name"].as_str().unwrap().to_owned(), table["rows"].take()));
     Some(named.collect())
 }
 
@@ -58,7 +59,8 @@ kernel:end { if clock == 0 || time == 0 { @wrong[11] = count(); } @ended = count
 
 #[test]
 fn builtins_are_right_in_waves_of_32_and_of_64_lanes() {
-    for (target, lanes, opcode) in [("gfx942", 64, "global_store_dword"), ("gfx1100", 32, "global_store_b32")] {
+    for (target, lanes, opcode) in [("gfx942", 64, "global_store_dword"), ("gfx1100", 32, "global_store_b32")]
+    {
         let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("builtins.{target}.prlx"));
         fs::write(&file, BUILTINS.replace("LANES", &lanes.to_string())).unwrap();
         let launch = PathBuf::from(format!("{ROOT}/tests/kernels/amd/calls.{target}.toml"));
@@ -99,7 +101,8 @@ fn builtins_are_right_in_waves_of_32_and_of_64_lanes() {
 fn what_does_not_exist_there_is_refused_with_the_place() {
     let launch = PathBuf::from(format!("{ROOT}/tests/kernels/amd/calls.gfx942.toml"));
     let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("overwritten.prlx");
-    fs::write(&file, "inst:v_add_u32:end { @sum[line] = sum(in0 + in1); }\nkernel:end { @n = count(); }\n").unwrap();
+    fs::write(&file, "inst:v_add_u32:end { @sum[line] = sum(in0 + in1); }\nkernel:end { @n = count(); }\n")
+        .unwrap();
     let out = probe(&["-f", file.to_str().unwrap()], &launch);
     let said: Value = serde_json::from_slice(&out.stdout).unwrap();
     let missed = said["missed"].to_string();
@@ -163,7 +166,9 @@ fn tools_run_on_the_examples_as_on_cuda() {
     examples.retain(|path| path.join("good.toml").exists());
     examples.sort();
     assert!(examples.len() >= 15, "only {} examples have launches for both", examples.len());
-    let mut table = String::from("| tool | launches with tables: CUDA | AMD | equal | differs by |\n|---|---|---|---|---|\n");
+    let mut table = String::from(
+        "| tool | launches with tables: CUDA | AMD | equal | differs by |\n|---|---|---|---|---|\n",
+    );
     let mut equal_of = BTreeMap::new();
     for (tool, why) in TOOLS {
         let (mut cuda, mut amd, mut equal) = (0, 0, 0);

@@ -83,19 +83,35 @@ struct Added<'a> {
 }
 
 impl Added<'_> {
-    /// Adds a group of functions, or says why its kernels are not instrumented.
+    /// Adds a group of functions, or says why its kernels are not instrumented. If not all of them fit, each
+    /// kernel gets copies of its own of what it calls.
     fn group(&mut self, group: &[usize]) {
-        let kernels = group.iter().filter(|f| self.module.functions[**f].kind == FunctionKind::Kernel);
-        let names: Vec<&str> = kernels.map(|f| self.module.functions[*f].name.as_str()).collect();
-        if let Err(why) = self.try_group(group) {
-            let refused = names.into_iter().map(|name| (name.to_owned(), why.clone()));
-            self.refused.extend(refused);
+        let Err(why) = self.try_group(group, None) else { return };
+        let is_kernel = |f: &&usize| self.module.functions[**f].kind == FunctionKind::Kernel;
+        let kernels: Vec<usize> = group.iter().filter(is_kernel).copied().collect();
+        for kernel in kernels.iter().copied() {
+            let why = match kernels.len() {
+                1 => Err(why.clone()),
+                _ => self.try_group(&called_by(self.module, kernel), Some(kernel)),
+            };
+            if let Err(why) = why {
+                self.refused.push((self.module.functions[kernel].name.clone(), why));
+            }
+        }
+    }
+
+    /// The name of the copy of a function, if the copies are `of` a kernel alone.
+    fn name(&self, f: usize, of: Option<usize>) -> String {
+        let name = |f: usize| self.module.functions[f].name.as_str();
+        match of.filter(|kernel| *kernel != f) {
+            Some(kernel) => format!("{}.{}{INSTRUMENTED}", name(kernel), name(f)),
+            None => format!("{}{INSTRUMENTED}", name(f)),
         }
     }
 
     /// Adds a group of functions in the first way in which it fits.
-    fn try_group(&mut self, members: &[usize]) -> Result<(), String> {
-        let mut how = How::default();
+    fn try_group(&mut self, members: &[usize], of: Option<usize>) -> Result<(), String> {
+        let mut how = How { of, ..How::default() };
         loop {
             match self.with(members, how) {
                 Err(Misfit::Unreached) if !how.far => how.far = true,
@@ -167,17 +183,15 @@ impl Added<'_> {
         let place = |f: &usize| asm.place_of(entries[f]).map_or(offset, |at| offset + 4 * at as u64);
         let (mut functions, mut kernels) = (Vec::new(), Vec::new());
         for (f, end) in copied.iter().zip(ends) {
-            let name = format!("{}{INSTRUMENTED}", self.module.functions[*f].name);
             functions.push(AddedFunction {
-                name,
+                name: self.name(*f, how.of),
                 offset: place(f),
                 size: offset + 4 * end as u64 - place(f),
             });
         }
         for (f, mut descriptor) in descriptors {
             kernels::set_registers(&mut descriptor, peak)?;
-            let name = format!("{}{INSTRUMENTED}", self.module.functions[f].name);
-            kernels.push((name, descriptor, place(&f)));
+            kernels.push((self.name(f, how.of), descriptor, place(&f)));
         }
         let text = asm.finish(self.object.added_address() + offset)?;
         self.code.text.resize(usize::try_from(offset).unwrap_or(usize::MAX), 0);
@@ -217,6 +231,8 @@ struct How {
     far: bool,
     /// Inserted code borrows scalar registers.
     borrows: bool,
+    /// The copies are this kernel's alone.
+    of: Option<usize>,
 }
 
 /// Registers that functions name. If they call through pointers, those of all device functions are among
@@ -239,6 +255,22 @@ fn used(module: &Module, group: &[usize]) -> Result<Used, String> {
         }
     }
     Ok(used)
+}
+
+/// A kernel, and all functions that it calls, in order.
+fn called_by(module: &Module, kernel: usize) -> Vec<usize> {
+    let mut all = vec![kernel];
+    let mut done = 0;
+    while let Some(f) = all.get(done).copied() {
+        done += 1;
+        for callee in module.functions[f].insts.iter().filter_map(|inst| module.callee(inst)) {
+            if !all.contains(&callee.index()) {
+                all.push(callee.index());
+            }
+        }
+    }
+    all.sort_unstable();
+    all
 }
 
 /// Whether a function of a group may call itself.

@@ -29,7 +29,13 @@ impl Code {
         if input::identify(path)? == FileKind::LaunchFile {
             let job = Job::load(path)?;
             let (module, is_machine_code) = (job.view(WarpSize::W32)?, job.object.is_some());
-            return Ok(Code { name: job.module, text: job.text, module, is_machine_code, kernel: Some(job.kernel) });
+            return Ok(Code {
+                name: job.module,
+                text: job.text,
+                module,
+                is_machine_code,
+                kernel: Some(job.kernel),
+            });
         }
         let name = path.display().to_string();
         if let Some(bytes) = crate::code::amd_object(path, None)? {

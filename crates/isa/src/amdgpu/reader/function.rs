@@ -591,7 +591,8 @@ fn unknown_control(function: &Function, code: &Code<'_>) -> Option<String> {
         };
         return Some(format!("`{}` at {address:#x}: {why}", native.print()));
     }
-    let runs_on = reached.last() == Some(&true) && code.insts.last().is_some_and(|(_, inst)| runs_on_behind(inst));
+    let runs_on =
+        reached.last() == Some(&true) && code.insts.last().is_some_and(|(_, inst)| runs_on_behind(inst));
     runs_on.then(|| {
         let end = code.insts.last().map_or(0, |(address, inst)| address + length(inst));
         format!("control runs on behind its last instruction, at {end:#x}")

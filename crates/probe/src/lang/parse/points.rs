@@ -100,10 +100,10 @@ fn tracepoint(parts: &[Part]) -> Parsed<(What, Side)> {
 
 /// Whether a pattern is the name of an operation of PTX, or of AMD's machine code.
 fn is_operation(name: &str) -> bool {
-    let own = name.trim_end_matches("_e32").trim_end_matches("_e64").to_owned();
-    let taken = |all: &[String], name| pattern::any(all, name);
-    operations::mnemonics().any(|known| taken(&[name.to_owned()], known))
-        || table::mnemonics().any(|known| taken(&[own.clone()], known))
+    let own = name.trim_end_matches("_e32").trim_end_matches("_e64");
+    let takes = |pattern: &str, known: &str| pattern::matches(pattern.as_bytes(), known.as_bytes());
+    operations::mnemonics().any(|known| takes(name, known))
+        || table::mnemonics().any(|known| takes(own, known))
 }
 
 /// The words of an opcode; empty for `*`.
