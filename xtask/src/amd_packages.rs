@@ -1,13 +1,14 @@
-//! Instruments the kernels of Debian's ROCm packages, and prints how many PRLX accepts: `cargo xtask
-//! amd-packages [--objects N] [--largest KIB] [--at-most N] [--levels path,fingerprint] [--verbose] [PACKAGE…]`.
+//! Instruments the kernels of Debian's ROCm packages, and prints how many PRLX accepts:
+//! `cargo xtask amd-packages [OPTION…] [PACKAGE…]`, with `--objects N`, `--largest KIB`, `--at-most N`,
+//! `--levels path,fingerprint` and `--verbose`.
 //!
-//! apt downloads the packages of [`PACKAGES`] into `target/amd-packages` and dpkg-deb unpacks them there; what is
-//! there already is kept. `crates/instrument/examples/amd_packages` reads and instruments them, and prints the
-//! tables. Without `--objects`, `--largest` and `--at-most`, the options are those of [`DEFAULT`].
+//! apt downloads the packages of [`PACKAGES`] into `target/amd-packages`, and dpkg-deb unpacks them there.
+//! What is there already is kept. `crates/instrument/examples/amd_packages` reads and instruments them, and
+//! prints the tables. Without `--objects`, `--largest` and `--at-most`, the options are those of [`DEFAULT`].
 //!
 //! # Invariants
-//! The packages are those of Debian's suite [`SUITE`], whatever release this machine has: apt is run with lists
-//! and a cache of its own, and installs nothing.
+//! The packages are those of Debian's suite [`SUITE`], whatever release this machine has: apt is run with
+//! lists and a cache of its own, and installs nothing.
 //!
 //! # Limitations
 //! - It is no part of CI: it downloads about 1 GB, unpacks 8 GB, and runs for many minutes.

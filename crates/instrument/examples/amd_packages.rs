@@ -1,12 +1,14 @@
 //! Counts how many kernels of real AMD code PRLX instruments, and why it refuses the others.
 //!
 //! `amd_packages [--objects N] [--largest KIB] [--at-most N] [--levels path,fingerprint] [--verbose]
-//! NAME=FOLDER…` reads every file below each folder, instruments the code objects for PRLX's targets, and prints
-//! a Markdown row for each name and level, and then the reasons of refusal. `cargo xtask amd-packages` calls it with Debian packages.
+//! NAME=FOLDER…` reads every file below each folder, instruments the code objects for PRLX's targets, and
+//! prints a Markdown row for each name and level, and then the reasons of refusal.
+//! `cargo xtask amd-packages` calls it with Debian packages.
 //!
 //! # Invariants
-//! - Objects that are larger than `--largest` are listed. With `--objects`, the objects of a folder that are taken lie at equal distances in their order, and so do
-//!   kernels of an object with `--at-most`. Two runs take the same ones.
+//! - Objects that are larger than `--largest` are listed. With `--objects`, the objects of a folder that are
+//!   taken lie at equal distances in their order, and so do kernels of an object with `--at-most`. Two runs
+//!   take the same ones.
 //! - The exit code is 1 if an object is not written back byte by byte, if instructions do not have the words
 //!   that they were read from, or if PRLX panics.
 //!

@@ -1,5 +1,5 @@
-//! AMD's code with calls (`tests/kernels/amd/calls.c`) and with jumps by address (`jumps.gfx942.s`): results, and the same visits of each lane however a
-//! kernel is recorded: by hooks or by instrumented code.
+//! AMD's code with calls (`tests/kernels/amd/calls.c`) and with jumps by address (`jumps.gfx942.s`): results,
+//! and the same visits of each lane however a kernel is recorded: by hooks or by instrumented code.
 //!
 //! # Invariants
 //! - The expected results are computed here, in another way than the kernels do it.

@@ -33,8 +33,8 @@ fn tables(program: &[&str], launch: &Path) -> Option<BTreeMap<String, Value>> {
     Some(named.collect())
 }
 
-/// A program whose table `wrong` has a row for each builtin that is not what the others say. `LANES` stands for
-/// the lanes of a wave.
+/// A program whose table `wrong` has a row for each builtin that is not what the others say. `LANES` stands
+/// for the lanes of a wave.
 const BUILTINS: &str = "
 kernel:begin {
     @threads = count();

@@ -17,8 +17,8 @@ pub(super) fn hidden_offset(object: &CodeObject<'_>, kernel: &Kernel) -> u64 {
 /// Bytes behind [`hidden_offset`].
 const HIDDEN: usize = HiddenParameter::SIZE + LaunchSize::SIZE;
 
-/// The descriptor of the copy of a kernel, but for its registers and its entry: it is given all coordinates of
-/// a thread, and the address of its arguments. Hardware preloads no arguments: the copy's code loads them.
+/// The descriptor of the copy of a kernel, but for its registers and its entry: it is given all coordinates
+/// of a thread, and the address of its arguments. Hardware preloads no arguments: the copy's code loads them.
 ///
 /// # Errors
 /// If the kernel has no arguments, and no user SGPRs are left for the address of the hidden ones.
@@ -35,8 +35,8 @@ pub(super) fn descriptor(object: &CodeObject<'_>, kernel: &Kernel) -> Result<Des
         set(Field::UserSgprs, user.max(stated))?;
     }
     if kernel.descriptor.preload().is_some() {
-        // Hardware would skip code that loads arguments, and the view begins there. The system's registers stay
-        // where they are: they follow the stated number of user SGPRs.
+        // Hardware would skip code that loads arguments, and the view begins there. The system's registers
+        // stay where they are: they follow the stated number of user SGPRs.
         set(Field::PreloadLength, 0)?;
         set(Field::PreloadOffset, 0)?;
     }

@@ -10,6 +10,7 @@
 //!   [`Unavailable`] says why.
 
 mod compile;
+mod machine_address;
 mod machine_code;
 mod operands;
 mod site_facts;

@@ -104,9 +104,9 @@ impl<'a> Search<'a> {
         Some(())
     }
 
-    /// The instruction of the same basic block that writes the register for the lanes for which `at` reads it:
-    /// both have the same guard, and nothing between them writes that. Every vector instruction of AMD's has
-    /// one, so that earlier values seem to be there, too.
+    /// The instruction of the same basic block that writes the register for the lanes for which `at` reads
+    /// it: both have the same guard, and nothing between them writes that. Every vector instruction of AMD's
+    /// has one, so that earlier values seem to be there, too.
     fn same_lanes(&self, at: InstId, reg: Reg) -> Option<InstId> {
         let guard = self.body.inst(at).guard?;
         let first = self.body.function.blocks.get(self.body.inst(at).block.index())?.insts.start;
