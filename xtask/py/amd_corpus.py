@@ -35,7 +35,6 @@ CHECKS = ("results", "same at path", "same at events", "path without elision", "
 # What is said of kernels whose instrumented code does not record the same: for all targets and levels, or for some.
 OTHERWISE = {
     "recursion": "its functions call each other in a circle",
-    ("levenshtein", "fingerprint", "gfx1100-wave64"): "too few scalar registers are free",
     # It loads addresses of functions, and the instrumented object lies elsewhere.
     ("function_pointer", "fingerprint"): "have different values",
 }

@@ -7,6 +7,7 @@
 //! CI they change none.
 
 mod amd_corpus;
+mod amd_packages;
 mod amdgpu;
 mod bench;
 mod builds;
@@ -64,6 +65,11 @@ const TASKS: &[Task] = &[
         "amd-corpus",
         amd_corpus::run,
         "run the corpus' CUDA kernels as HIP on the CPU device, for AMD's targets (--target NAME, --check, WORD…)",
+    ),
+    (
+        "amd-packages",
+        amd_packages::run,
+        "instrument kernels of Debian's ROCm packages and print how many are accepted (--objects N, --at-most N, …)",
     ),
     ("amdgpu", amdgpu::run, "compare AMD's instructions with LLVM 22 (--words N, --seed N, --all, TARGET…)"),
     ("bench", bench::run, "run benchmarks and print their tables (--keep: into bench/runs)"),

@@ -44,6 +44,9 @@ done
 llvm-mc-22 -triple=amdgcn-amd-amdhsa -mcpu=gfx942 -filetype=obj waves.gfx942.s -o waves.o
 ld.lld-22 -shared waves.o -o waves.gfx942.co
 rm waves.o
+llvm-mc-22 -triple=amdgcn-amd-amdhsa -mcpu=gfx942 -filetype=obj jumps.gfx942.s -o jumps.o
+ld.lld-22 -shared jumps.o -o jumps.gfx942.co
+rm jumps.o
 python3 bundle.py first.hipfb zstd gfx90a=vecadd.gfx90a.co gfx1201=vecadd.gfx1201.co
 python3 bundle.py second.hipfb zlib gfx1100=vecadd.gfx1100.co
 python3 bundle.py third.hipfb zstd gfx1030=vecadd.gfx1030.co

@@ -1,5 +1,5 @@
-//! AMD's code with calls (`tests/kernels/amd/calls.c`): results, and the same visits of each lane however a
-//! kernel is recorded: by hooks or by instrumented code.
+//! AMD's code with calls (`tests/kernels/amd/calls.c`) and with jumps by address (`jumps.gfx942.s`): results,
+//! and the same visits of each lane however a kernel is recorded: by hooks or by instrumented code.
 //!
 //! # Invariants
 //! - The expected results are computed here, in another way than the kernels do it.
@@ -7,7 +7,7 @@
 use crate::corpus::root;
 use crate::lane_runs::{Run, emulator, observe_in, record_sized, same, stream, visits};
 use libtest_mimic::{Failed, Trial};
-use prlx_driver::{Job, ModuleCode};
+use prlx_driver::{Job, ModuleCode, Output, RecordOptions};
 use prlx_plan::{Action, Plan, RecordingRequest};
 use prlx_trace::kernel::Source;
 use prlx_trace::{Level, SiteId, WarpId, WarpSize};
@@ -29,6 +29,25 @@ const KERNELS: [Kernel; 3] = [
     ("tail", |x| steps(x | 1)),
 ];
 
+/// The kernels of `jumps.gfx942.s`.
+const JUMPS: [Kernel; 3] = [("distances", |x| halvings(x).0), ("crowded", crowded), ("far", crowded)];
+
+/// How often a number can be halved until it is at most 1, and how often it is odd before.
+fn halvings(mut x: i32) -> (i32, i32) {
+    let (mut n, mut odd) = (0, 0);
+    while x > 1 {
+        (n, odd) = (n + 1, odd + x % 2);
+        x /= 2;
+    }
+    (n, odd)
+}
+
+/// The kernels add the sum of the numbers of their scalar registers.
+fn crowded(x: i32) -> i32 {
+    let (n, odd) = halvings(x);
+    n + 256 * odd + (60..=101).sum::<i32>()
+}
+
 /// Steps of Collatz's sequence from a number to 1.
 fn steps(x: i32) -> i32 {
     let next = |x: &i32| (*x > 1).then(|| if x % 2 == 0 { x / 2 } else { 3 * x + 1 });
@@ -44,6 +63,10 @@ pub fn trials() -> Vec<Trial> {
             trials.push(Trial::test(format!("amd/calls {name} {target}"), run));
         }
     }
+    for (name, expected) in JUMPS {
+        trials.push(Trial::test(format!("amd/jumps {name}"), move || jumps(name, expected)));
+    }
+    trials.push(Trial::test("amd/no arguments", no_arguments));
     trials.push(Trial::test("amd/calls without room", without_room));
     trials.push(Trial::test("amd/preloaded arguments", preloaded));
     trials
@@ -89,6 +112,31 @@ fn by_code(job: &Job, reference: &Run) -> Result<(), Failed> {
     Ok(())
 }
 
+/// Kernels that jump by address, one of them without free scalar registers.
+fn jumps(kernel: &str, expected: fn(i32) -> i32) -> Result<(), Failed> {
+    let mut job = Job::load(&root().join("tests/kernels/amd/jumps.gfx942.toml"))?;
+    job.kernel = kernel.to_owned();
+    stores(&job, 128, expected)?;
+    let reference = recorded(&job, &RecordingRequest { elide: false, ..RecordingRequest::new(Level::Path) })?;
+    by_code(&job, &reference)?;
+    let object = &job.object.as_ref().ok_or("the module is no code object")?.bytes;
+    let request = RecordingRequest::new(Level::Path);
+    let rewrite = prlx_instrument::rewrite_object(object, &job.module, &request, &|_| None)?;
+    let mut code = emulator(WarpSize::W32);
+    let bytes = rewrite.object.as_deref().ok_or("nothing was rewritten")?;
+    let options = RecordOptions::default();
+    let done =
+        prlx_driver::record(&mut code, Some(ModuleCode::AmdGpu(bytes)), &rewrite.plan, &job, &options)?;
+    compare(&done.outputs, 128, expected)
+}
+
+/// A kernel without arguments gets the address of the hidden ones all the same.
+fn no_arguments() -> Result<(), Failed> {
+    let job = Job::load(&root().join("tests/kernels/amd/alone.gfx942.toml"))?;
+    let request = RecordingRequest { elide: false, ..RecordingRequest::new(Level::Path) };
+    by_code(&job, &recorded(&job, &request)?)
+}
+
 /// A kernel whose arguments are in SGPRs when it begins.
 fn preloaded() -> Result<(), Failed> {
     let job = Job::load(&root().join("tests/kernels/amd/walk.gfx942.toml"))?;
@@ -98,11 +146,19 @@ fn preloaded() -> Result<(), Failed> {
 
 /// Checks what the kernel stores.
 fn results(job: &Job, expected: fn(i32) -> i32) -> Result<(), Failed> {
-    let outputs = prlx_driver::run(&mut emulator(WarpSize::W32), job)?.outputs;
+    stores(job, ELEMENTS, expected)
+}
+
+/// The same for so many elements.
+fn stores(job: &Job, elements: usize, expected: fn(i32) -> i32) -> Result<(), Failed> {
+    compare(&prlx_driver::run(&mut emulator(WarpSize::W32), job)?.outputs, elements, expected)
+}
+
+fn compare(outputs: &[Output], elements: usize, expected: fn(i32) -> i32) -> Result<(), Failed> {
     let out = outputs.iter().find(|o| o.name == "out").ok_or("there is no buffer `out`")?;
     let got: Vec<i32> = out.bytes.as_chunks().0.iter().map(|b| i32::from_le_bytes(*b)).collect();
     for (i, got) in got.iter().enumerate() {
-        let wanted = if i < ELEMENTS { expected(FIRST + i as i32) } else { 7 };
+        let wanted = if i < elements { expected(FIRST + i as i32) } else { 7 };
         if *got != wanted {
             return Err(format!("out[{i}] is {got}, not {wanted}").into());
         }

@@ -1,5 +1,6 @@
 //! Tests of the command line: what `prlx` prints, what it writes, and how it ends.
 
+mod amd_probes;
 mod atomic_sums;
 mod captured;
 mod cli;

@@ -7,7 +7,7 @@
 
 use prlx_isa::amdgpu::inst::table::Class as MachineClass;
 use prlx_isa::amdgpu::inst::{Bank, Encoding, Inst, Reg, Value};
-use prlx_isa::amdgpu::object::{CodeObject, Descriptor, Kernel, PRELOAD_PROLOGUE};
+use prlx_isa::amdgpu::object::{CodeObject, Descriptor, Kernel};
 use prlx_isa::amdgpu::{Native, Register, RegisterMap};
 use prlx_isa::view::{self, Function, FunctionKind, InstId, Module};
 use prlx_plan::{Action, At, FunctionPlan, Plan};
@@ -39,6 +39,8 @@ pub(super) struct Group<'a> {
     pub(super) registers: Registers,
     /// The first instruction of each copy.
     pub(super) entries: FxHashMap<usize, Label>,
+    /// If branches are by address and scalar registers are borrowed: where jumps to each copy arrive.
+    pub(super) far_entries: FxHashMap<usize, Label>,
     /// The highest registers so far, one past each.
     pub(super) peak: Used,
     /// Number of places so far at which lanes wait for their wave.
@@ -65,6 +67,7 @@ impl Group<'_> {
             registers: with_counters(&self.registers, f),
             insertions: by_place(&of_plan.insertions),
             labels: function.insts.iter().map(|_| self.asm.label()).collect(),
+            landings: FxHashMap::default(),
             waits: FxHashMap::default(),
             scc_is_live: scc_is_live(function),
             exec: map.get(Register::Mask(Reg::ExecLo)),
@@ -73,17 +76,23 @@ impl Group<'_> {
         if self.tracks {
             copy.waits = self.waits(function, copy.exec);
         }
+        let lands = self.far && self.registers.borrowed.is_some();
+        if lands {
+            let targets = (0..function.insts.len()).filter_map(|at| copy.target(at));
+            let targets: Vec<usize> = targets.collect();
+            copy.landings = targets.into_iter().map(|at| (at, self.asm.label())).collect();
+        }
         let clauses = copy.broken_clauses();
         let entry = self.entries[&f];
+        if lands && kernel.is_none() {
+            self.asm.place(self.far_entries[&f]);
+            self.registers.leave(&mut self.asm, true);
+        }
         let mut descriptor = None;
-        let mut from = 0;
         let mut specials = FxHashMap::default();
         self.asm.place(entry);
         if let Some(kernel) = kernel {
             let mut now = kernels::descriptor(object, kernel)?;
-            if kernel.descriptor.preload().is_some() {
-                from = self.preload_prologue(&copy)?;
-            }
             specials = kernels::specials(&now);
             kernels::begin(&mut self.asm, &copy.registers, &now, kernels::hidden_offset(object, kernel));
             copy.registers.keep(&mut self.asm);
@@ -93,8 +102,11 @@ impl Group<'_> {
             descriptor = Some(now);
         }
         self.insert(&copy, At::Entry, false, &specials)?;
-        for at in from..function.insts.len() {
+        for at in 0..function.insts.len() {
             let id = InstId(at as u32);
+            if let Some(landing) = copy.landings.get(&at).copied() {
+                self.landing(landing, copy.labels[at]);
+            }
             self.asm.place(copy.labels[at]);
             let live = copy.scc_is_live[at];
             if let Some(number) = copy.waits.get(&at).copied() {
@@ -102,7 +114,12 @@ impl Group<'_> {
             }
             self.insert(&copy, At::Before(id), live, &specials)?;
             let inst = &function.insts[at];
-            if let Some(native) = inst.semantics.native.get::<Native>() {
+            let native = inst.semantics.native.get::<Native>();
+            if native.is_none() && inst.class == view::Class::Exit {
+                // The call before it does not return. If it does, the wave ends.
+                self.asm.emit(Encoding::Sopp, "s_endpgm", &[Value::Immediate(0)]);
+            }
+            if let Some(native) = native {
                 if let Some(number) = copy.leaves(at).and_then(|to| copy.waits.get(&to).copied()) {
                     self.depart(&copy, number, live);
                 }
@@ -112,33 +129,6 @@ impl Group<'_> {
             self.insert(&copy, At::After(id), copy.scc_is_live[at + 1], &specials)?;
         }
         Ok(descriptor)
-    }
-
-    /// Copies the bytes that hardware skips if it has preloaded the arguments. Returns the first instruction
-    /// behind them.
-    fn preload_prologue(&mut self, copy: &CopiedFunction<'_>) -> Result<usize, Misfit> {
-        let begin = self.asm.len();
-        let skipped = PRELOAD_PROLOGUE as usize / 4;
-        let behind = self.asm.label();
-        let mut targets = Vec::new();
-        for (at, inst) in copy.function.insts.iter().enumerate() {
-            let Some(native) = inst.semantics.native.get::<Native>() else { continue };
-            if self.asm.len() - begin == skipped && targets.iter().all(|target| *target == Some(at)) {
-                self.asm.place(behind);
-                return Ok(at);
-            }
-            if native.inst.is_pc_relative() {
-                // Its only branch goes to the code behind it.
-                targets.push(copy.target(at));
-                self.asm.branch(&native.inst, behind);
-            } else {
-                self.asm.raw(native.inst.words());
-            }
-            if self.asm.len() - begin > skipped {
-                break;
-            }
-        }
-        Err("the code that loads arguments is not understood".into())
     }
 
     /// Places where lanes wait for their wave, with a number for each.
@@ -194,17 +184,32 @@ impl Group<'_> {
         self.registers.leave(&mut self.asm, live);
     }
 
-    /// Computes an address into a register of the function or, if there is none, into one of its own.
-    fn address(&mut self, into: Option<u8>, to: Destination, live: bool) -> Result<u8, Misfit> {
-        let pair = into.unwrap_or(self.registers.jump);
-        if self.registers.borrowed.is_none() {
-            self.inserted(live, |asm| asm.address(pair, to));
-        } else if into.is_some() && !live {
-            self.asm.address(pair, to);
-        } else {
-            return Err(Misfit::Registers(misfit::Bank::Scalar));
+    /// Computes an address into a pair of the function's registers that is about to be written.
+    fn address(&mut self, pair: u8, to: Destination, live: bool) {
+        if !live {
+            return self.asm.address(pair, to);
         }
-        Ok(pair)
+        if self.registers.borrowed.is_none() {
+            return self.inserted(live, |asm| asm.address(pair, to));
+        }
+        // SCC is a constant on each of two ways.
+        let [one, behind] = [self.asm.label(), self.asm.label()];
+        let zero = Value::Integer(0);
+        self.asm.jump("s_cbranch_scc1", one);
+        self.asm.address(pair, to);
+        self.asm.emit(Encoding::Sopc, "s_cmp_lg_u32", &[zero, zero]);
+        self.asm.jump("s_branch", behind);
+        self.asm.place(one);
+        self.asm.address(pair, to);
+        self.asm.emit(Encoding::Sopc, "s_cmp_eq_u32", &[zero, zero]);
+        self.asm.place(behind);
+    }
+
+    /// Where jumps to `label` over long distances arrive, with borrowed registers to give back.
+    fn landing(&mut self, landing: Label, label: Label) {
+        self.asm.jump("s_branch", label);
+        self.asm.place(landing);
+        self.registers.leave(&mut self.asm, true);
     }
 
     /// Before a branch on EXEC: lanes that it skips leave the wave.
@@ -252,7 +257,7 @@ impl Group<'_> {
         }
         let callee = self.module.callee(inst).and_then(|f| self.entries.get(&f.index()).copied());
         if let ("s_swappc_b64" | "s_setpc_b64", Some(entry)) = (name, callee) {
-            return self.jump_to(machine, Destination::Label(entry), live);
+            return self.call(machine, inst, entry, live);
         }
         match (name, machine.branch_offset()) {
             ("s_getpc_b64", _) => {
@@ -261,10 +266,10 @@ impl Group<'_> {
                     _ => None,
                 });
                 let into = into.ok_or_else(|| format!("{} writes another register than a pair", at()))?;
-                self.address(Some(into), Destination::Address(place), live)?;
+                self.address(into, Destination::Address(place), live);
             }
             ("s_setpc_b64", _) => match copy.label_of(inst) {
-                Some(to) => self.jump_to(machine, Destination::Label(to), live)?,
+                Some(to) => self.jump(to, copy.landing_of(inst), live)?,
                 None => self.asm.raw(machine.words()),
             },
             ("s_call_b64", Some(_)) => match callee {
@@ -275,7 +280,7 @@ impl Group<'_> {
                 let to = copy.label_of(inst).ok_or_else(|| format!("{} leaves the function", at()))?;
                 match self.far {
                     false => self.asm.branch(machine, to),
-                    true => self.far_branch(name, to, live)?,
+                    true => self.far_branch(name, to, copy.landing_of(inst), live)?,
                 }
             }
             (_, None) if name.ends_with("_pc_rel") => {
@@ -290,7 +295,13 @@ impl Group<'_> {
     }
 
     /// A branch to any distance.
-    fn far_branch(&mut self, name: &str, to: Label, live: bool) -> Result<(), Misfit> {
+    fn far_branch(
+        &mut self,
+        name: &str,
+        to: Label,
+        landing: Option<Label>,
+        live: bool,
+    ) -> Result<(), Misfit> {
         let behind = self.asm.label();
         if name != "s_branch" {
             let conditions = ["scc0", "scc1", "vccz", "vccnz", "execz", "execnz"];
@@ -298,22 +309,53 @@ impl Group<'_> {
             let condition = condition.ok_or_else(|| format!("`{name}` is too far from its target"))?;
             self.asm.jump(&format!("s_cbranch_{}", conditions[condition ^ 1]), behind);
         }
-        let pair = self.address(None, Destination::Label(to), live)?;
-        self.asm.emit(Encoding::Sop1, "s_setpc_b64", &[sgprs(pair, 2)]);
+        self.jump(to, landing, live)?;
         self.asm.place(behind);
         Ok(())
     }
 
-    /// A jump or call through registers, to an address that code computes just before.
-    fn jump_to(&mut self, machine: &Inst, to: Destination, live: bool) -> Result<(), Misfit> {
-        let pair = self.address(None, to, live)?;
-        let source = sgprs(pair, 2);
-        let mut operands: Vec<Value> = machine.operands().iter().map(|o| o.value).collect();
-        match operands.last_mut() {
-            Some(last) => *last = source,
-            None => return Err("a jump has no operand".into()),
+    /// A jump inside of the copies. Without registers of its own, a far one goes to its landing, which gives
+    /// the borrowed ones back.
+    fn jump(&mut self, to: Label, landing: Option<Label>, live: bool) -> Result<(), Misfit> {
+        let pair = self.registers.jump;
+        match (self.far, self.registers.borrowed.is_some(), landing) {
+            (false, true, _) => {
+                self.asm.jump("s_branch", to);
+                return Ok(());
+            }
+            (_, false, _) => self.inserted(live, |asm| asm.address(pair, Destination::Label(to))),
+            (true, true, Some(landing)) => {
+                self.registers.enter(&mut self.asm, true);
+                self.asm.address(pair, Destination::Label(landing));
+            }
+            (true, true, None) => return Err(Misfit::Registers(misfit::Bank::Scalar)),
         }
-        self.asm.emit(Encoding::Sop1, machine.name(), &operands);
+        self.asm.emit(Encoding::Sop1, "s_setpc_b64", &[sgprs(pair, 2)]);
+        Ok(())
+    }
+
+    /// A call of a copy, or a jump to one after which the function has returned.
+    fn call(&mut self, machine: &Inst, inst: &view::Inst, entry: Label, live: bool) -> Result<(), Misfit> {
+        if machine.name() == "s_setpc_b64" {
+            let callee = self.module.callee(inst).map(view::FuncId::index);
+            let landing = callee.and_then(|f| self.far_entries.get(&f)).copied();
+            return self.jump(entry, landing, live);
+        }
+        let to = Destination::Label(entry);
+        let returns = machine.operands().first().map(|o| o.value);
+        let Some(returns @ Value::Registers { bank: Bank::Scalar, first, .. }) = returns else {
+            return Err(format!("`{}` keeps its return address in another register", machine.print()).into());
+        };
+        let pair = match self.registers.borrowed {
+            None => self.registers.jump,
+            // The register of the return address is written by the call, after it was read.
+            Some(_) => first,
+        };
+        match self.registers.borrowed {
+            None => self.inserted(live, |asm| asm.address(pair, to)),
+            Some(_) => self.address(pair, to, live),
+        }
+        self.asm.emit(Encoding::Sop1, machine.name(), &[returns, sgprs(pair, 2)]);
         Ok(())
     }
 }

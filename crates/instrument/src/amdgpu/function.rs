@@ -97,6 +97,9 @@ pub(super) struct CopiedFunction<'c> {
     pub(super) insertions: FxHashMap<At, Vec<Insertion>>,
     /// By instruction: the place of its copy, and of what is inserted before it.
     pub(super) labels: Vec<Label>,
+    /// Instructions that branches go to, if those are by address and scalar registers are borrowed: where
+    /// such branches arrive.
+    pub(super) landings: FxHashMap<usize, Label>,
     /// Instructions before which lanes wait for their wave, with the number of the place.
     pub(super) waits: FxHashMap<usize, u32>,
     /// By instruction: whether SCC may be read before it is written, from there on.
@@ -115,6 +118,10 @@ impl CopiedFunction<'_> {
 
     pub(super) fn label_of(&self, inst: &view::Inst) -> Option<Label> {
         self.labels.get(first_of(self.function, inst)?).copied()
+    }
+
+    pub(super) fn landing_of(&self, inst: &view::Inst) -> Option<Label> {
+        self.landings.get(&first_of(self.function, inst)?).copied()
     }
 
     pub(super) fn target(&self, at: usize) -> Option<usize> {

@@ -17,17 +17,29 @@ pub(super) fn hidden_offset(object: &CodeObject<'_>, kernel: &Kernel) -> u64 {
 /// Bytes behind [`hidden_offset`].
 const HIDDEN: usize = HiddenParameter::SIZE + LaunchSize::SIZE;
 
-/// The descriptor of the copy of a kernel, but for its registers and its entry: all coordinates of a thread
-/// are given to it.
+/// The descriptor of the copy of a kernel, but for its registers and its entry: it is given all coordinates
+/// of a thread, and the address of its arguments. Hardware preloads no arguments: the copy's code loads them.
 ///
 /// # Errors
-/// If the kernel has no arguments, so that nothing tells it where they are.
+/// If the kernel has no arguments, and no user SGPRs are left for the address of the hidden ones.
 pub(super) fn descriptor(object: &CodeObject<'_>, kernel: &Kernel) -> Result<Descriptor, String> {
     let mut out = kernel.descriptor;
-    if !out.is_set(Field::KernargSegmentPtr) {
-        return Err("the kernel has no arguments, so it has no register with their address".to_owned());
-    }
     let mut set = |field, value| out.set(field, value).map_err(|e| e.what);
+    if !kernel.descriptor.is_set(Field::KernargSegmentPtr) {
+        let user = user_sgprs(&kernel.descriptor) + 2;
+        if user > USER_SGPRS {
+            return Err("the kernel has no arguments, and no register is left for their address".to_owned());
+        }
+        let stated = kernel.descriptor.get(Field::UserSgprs).unwrap_or(0);
+        set(Field::KernargSegmentPtr, 1)?;
+        set(Field::UserSgprs, user.max(stated))?;
+    }
+    if kernel.descriptor.preload().is_some() {
+        // Hardware would skip code that loads arguments, and the view begins there. The system's registers
+        // stay where they are: they follow the stated number of user SGPRs.
+        set(Field::PreloadLength, 0)?;
+        set(Field::PreloadOffset, 0)?;
+    }
     let size = hidden_offset(object, kernel) + HIDDEN as u64;
     set(Field::Kernarg, u32::try_from(size).map_err(|_| "its arguments are too large")?)?;
     set(Field::WorkitemId, 2)?;
@@ -35,6 +47,19 @@ pub(super) fn descriptor(object: &CodeObject<'_>, kernel: &Kernel) -> Result<Des
         set(field, 1)?;
     }
     Ok(out)
+}
+
+/// Most user SGPRs of a kernel.
+const USER_SGPRS: u32 = 16;
+
+/// User SGPRs in use.
+fn user_sgprs(descriptor: &Descriptor) -> u32 {
+    let is_system = |content| {
+        use Initial::{ScratchWaveOffset, WorkgroupIdX, WorkgroupIdY, WorkgroupIdZ, WorkgroupInfo};
+        matches!(content, WorkgroupIdX | WorkgroupIdY | WorkgroupIdZ | WorkgroupInfo | ScratchWaveOffset)
+    };
+    let user = descriptor.initial_sgprs().into_iter().filter(|initial| !is_system(initial.content));
+    user.map(|initial| initial.first + initial.count).max().unwrap_or(0)
 }
 
 /// Registers that hold something when a kernel with this descriptor begins.

@@ -4,7 +4,7 @@
 use prlx_isa::amdgpu::inst::{Encoding, Reg, Value};
 use prlx_isa::amdgpu::object::{AddedCode, AddedFunction, CodeObject};
 use prlx_isa::amdgpu::{Native, RegisterMap, Target};
-use prlx_isa::view::{FunctionKind, Module};
+use prlx_isa::view::{Class, FunctionKind, Module};
 use prlx_plan::Plan;
 use prlx_trace::device::INSTRUMENTED;
 use prlx_trace::kernel::Level;
@@ -83,25 +83,39 @@ struct Added<'a> {
 }
 
 impl Added<'_> {
-    /// Adds a group of functions, or says why its kernels are not instrumented.
+    /// Adds a group of functions, or says why its kernels are not instrumented. If not all of them fit, each
+    /// kernel gets copies of its own of what it calls.
     fn group(&mut self, group: &[usize]) {
-        let kernels = group.iter().filter(|f| self.module.functions[**f].kind == FunctionKind::Kernel);
-        let names: Vec<&str> = kernels.map(|f| self.module.functions[*f].name.as_str()).collect();
-        if let Err(why) = self.try_group(group) {
-            let refused = names.into_iter().map(|name| (name.to_owned(), why.clone()));
-            self.refused.extend(refused);
+        let Err(why) = self.try_group(group, None) else { return };
+        let is_kernel = |f: &&usize| self.module.functions[**f].kind == FunctionKind::Kernel;
+        let kernels: Vec<usize> = group.iter().filter(is_kernel).copied().collect();
+        for kernel in kernels.iter().copied() {
+            let why = match kernels.len() {
+                1 => Err(why.clone()),
+                _ => self.try_group(&called_by(self.module, kernel), Some(kernel)),
+            };
+            if let Err(why) = why {
+                self.refused.push((self.module.functions[kernel].name.clone(), why));
+            }
+        }
+    }
+
+    /// The name of the copy of a function, if the copies are `of` a kernel alone.
+    fn name(&self, f: usize, of: Option<usize>) -> String {
+        let name = |f: usize| self.module.functions[f].name.as_str();
+        match of.filter(|kernel| *kernel != f) {
+            Some(kernel) => format!("{}.{}{INSTRUMENTED}", name(kernel), name(f)),
+            None => format!("{}{INSTRUMENTED}", name(f)),
         }
     }
 
     /// Adds a group of functions in the first way in which it fits.
-    fn try_group(&mut self, members: &[usize]) -> Result<(), String> {
-        let mut how = How::default();
+    fn try_group(&mut self, members: &[usize], of: Option<usize>) -> Result<(), String> {
+        let mut how = How { of, ..How::default() };
         loop {
             match self.with(members, how) {
                 Err(Misfit::Unreached) if !how.far => how.far = true,
-                Err(Misfit::Registers(Bank::Scalar)) if !how.borrows && members.len() == 1 => {
-                    how.borrows = true
-                }
+                Err(Misfit::Registers(Bank::Scalar)) if !how.borrows => how.borrows = true,
                 Err(misfit) => return Err(misfit.to_string()),
                 Ok(()) => return Ok(()),
             }
@@ -126,15 +140,16 @@ impl Added<'_> {
             routines.counters(function).map(move |(name, size)| (counter(&name, function), size))
         };
         let state = routines.state().chain(copied.iter().flat_map(counters));
-        let borrow = match (how.borrows, copied.as_slice()) {
-            (true, [f]) => Some(self.borrowed(*f, asm.target, at_begin)?),
-            _ => None,
+        let borrow = match how.borrows {
+            true => Some(self.borrowed(&copied, asm.target, at_begin)?),
+            false => None,
         };
         let registers = Registers::above(used, asm.target, lanes, state, borrow)?;
         if copied.len() > 1 && is_recursive(self.module, group) {
             return Err("its functions call each other in a circle".into());
         }
         let entries: FxHashMap<usize, Label> = copied.iter().map(|f| (*f, asm.label())).collect();
+        let far_entries = copied.iter().map(|f| (*f, asm.label())).collect();
         let mut group = Group {
             object: self.object,
             module: self.module,
@@ -143,6 +158,7 @@ impl Added<'_> {
             routines,
             registers,
             entries,
+            far_entries,
             peak: Used::default(),
             places: 0,
             far: how.far,
@@ -167,17 +183,15 @@ impl Added<'_> {
         let place = |f: &usize| asm.place_of(entries[f]).map_or(offset, |at| offset + 4 * at as u64);
         let (mut functions, mut kernels) = (Vec::new(), Vec::new());
         for (f, end) in copied.iter().zip(ends) {
-            let name = format!("{}{INSTRUMENTED}", self.module.functions[*f].name);
             functions.push(AddedFunction {
-                name,
+                name: self.name(*f, how.of),
                 offset: place(f),
                 size: offset + 4 * end as u64 - place(f),
             });
         }
         for (f, mut descriptor) in descriptors {
             kernels::set_registers(&mut descriptor, peak)?;
-            let name = format!("{}{INSTRUMENTED}", self.module.functions[f].name);
-            kernels.push((name, descriptor, place(&f)));
+            kernels.push((self.name(f, how.of), descriptor, place(&f)));
         }
         let text = asm.finish(self.object.added_address() + offset)?;
         self.code.text.resize(usize::try_from(offset).unwrap_or(usize::MAX), 0);
@@ -189,16 +203,18 @@ impl Added<'_> {
 }
 
 impl<'a> Added<'a> {
-    /// The first of the scalar registers to borrow for a function: the highest ones that hold nothing when it
-    /// begins, and that no routine reads.
-    fn borrowed(&self, f: usize, target: Target, at_begin: u32) -> Result<u32, Misfit> {
+    /// The first of the scalar registers to borrow for functions: the highest ones that hold nothing when a
+    /// kernel begins, and that no routine reads.
+    fn borrowed(&self, functions: &[usize], target: Target, at_begin: u32) -> Result<u32, Misfit> {
         let lanes = self.module.warp_lanes;
-        let names = names(&RegisterMap::of(&self.module.functions[f], lanes), lanes);
         let mut read = FxHashSet::default();
-        for insertion in self.plan.functions.get(f).map_or(&[][..], |plan| &plan.insertions) {
-            let text = self.routines.text(f, insertion);
-            let lines = routine::lines(&text).map_err(|e| e.message)?;
-            read.extend(scalars_read(&lines, &names).into_iter().map(u32::from));
+        for f in functions.iter().copied() {
+            let names = names(&RegisterMap::of(&self.module.functions[f], lanes), lanes);
+            for insertion in self.plan.functions.get(f).map_or(&[][..], |plan| &plan.insertions) {
+                let text = self.routines.text(f, insertion);
+                let lines = routine::lines(&text).map_err(|e| e.message)?;
+                read.extend(scalars_read(&lines, &names).into_iter().map(u32::from));
+            }
         }
         let count = registers::scalars(lanes as u8);
         let first = registers::scalar_end(target) - count;
@@ -215,12 +231,18 @@ struct How {
     far: bool,
     /// Inserted code borrows scalar registers.
     borrows: bool,
+    /// The copies are this kernel's alone.
+    of: Option<usize>,
 }
 
-/// Registers that functions name.
+/// Registers that functions name. If they call through pointers, those of all device functions are among
+/// them.
 fn used(module: &Module, group: &[usize]) -> Result<Used, String> {
     let mut used = Used::default();
-    for inst in group.iter().flat_map(|f| &module.functions[*f].insts) {
+    let insts = || group.iter().flat_map(|f| &module.functions[*f].insts);
+    let unknown = insts().any(|inst| inst.class == Class::Call && module.callee(inst).is_none());
+    let others = module.functions.iter().filter(|f| unknown && f.kind == FunctionKind::Device);
+    for inst in insts().chain(others.flat_map(|f| &f.insts)) {
         let Some(native) = inst.semantics.native.get::<Native>() else { continue };
         let unknown = || format!("it is not known which registers `{}` uses", native.inst.print());
         let registers = native.inst.registers().ok_or_else(unknown)?;
@@ -233,6 +255,22 @@ fn used(module: &Module, group: &[usize]) -> Result<Used, String> {
         }
     }
     Ok(used)
+}
+
+/// A kernel, and all functions that it calls, in order.
+fn called_by(module: &Module, kernel: usize) -> Vec<usize> {
+    let mut all = vec![kernel];
+    let mut done = 0;
+    while let Some(f) = all.get(done).copied() {
+        done += 1;
+        for callee in module.functions[f].insts.iter().filter_map(|inst| module.callee(inst)) {
+            if !all.contains(&callee.index()) {
+                all.push(callee.index());
+            }
+        }
+    }
+    all.sort_unstable();
+    all
 }
 
 /// Whether a function of a group may call itself.

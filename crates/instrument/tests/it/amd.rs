@@ -83,6 +83,25 @@ fn what_cannot_be_inserted_is_said() {
 }
 
 #[test]
+fn a_kernel_that_does_not_fit_keeps_no_other_from_it() {
+    let bytes = std::fs::read(crate::support::root().join("tests/kernels/amd/jumps.gfx942.co")).unwrap();
+    let rewrite = rewrite(&bytes, Level::Path).unwrap();
+    let skipped = |name: &str| {
+        let all = rewrite.plan.functions.iter().zip(&rewrite.module.functions);
+        all.filter(|(_, f)| f.name == name).find_map(|(plan, _)| plan.skipped.clone())
+    };
+    assert_eq!(skipped("wide").as_deref(), Some("too few vector registers are free"));
+    for kernel in ["distances", "crowded", "far", "alone"] {
+        assert_eq!(skipped(kernel), None, "{kernel}");
+    }
+    let object = rewrite.object.unwrap();
+    let after = CodeObject::read(&object).unwrap();
+    let copies: Vec<&str> =
+        after.functions().map(|f| f.name).filter(|name| name.ends_with("half.prlx")).collect();
+    assert_eq!(copies, ["crowded.half.prlx", "far.half.prlx"]);
+}
+
+#[test]
 fn no_bytes_make_it_panic() {
     let mut state = 11u64;
     let mut next = |n: usize| {

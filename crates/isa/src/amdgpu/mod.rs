@@ -11,6 +11,6 @@ mod reader;
 mod register;
 mod target;
 
-pub use self::reader::read;
+pub use self::reader::{UNREACHABLE, read};
 pub use self::register::{Native, Register, RegisterMap};
 pub use self::target::{Family, Target};

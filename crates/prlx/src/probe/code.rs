@@ -2,34 +2,50 @@
 
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use prlx_driver::Job;
+use prlx_isa::amdgpu::{self, object::CodeObject};
 use prlx_isa::view::Module;
+use prlx_trace::WarpSize;
 
 use crate::input::{self, FileKind};
 
-/// A module, from a launch file or from a file with PTX.
+/// A module, from a launch file, or from a file with PTX or one code object of AMD's.
 pub(super) struct Code {
     /// As the user calls it.
     pub(super) name: String,
+    /// The text of a module of PTX.
     pub(super) text: String,
     pub(super) module: Module,
+    /// Whether it is machine code of AMD's.
+    pub(super) is_machine_code: bool,
     /// The kernel that the launch file launches.
     pub(super) kernel: Option<String>,
 }
 
 impl Code {
-    /// Reads a launch file, or a file that is or holds PTX.
+    /// Reads a launch file, or a file that is or holds PTX or a code object.
     pub(super) fn load(path: &Path) -> Result<Code> {
-        let (text, name, kernel) = match input::identify(path)? {
-            FileKind::LaunchFile => {
-                let job = Job::load(path)?;
-                (job.text, job.module, Some(job.kernel))
-            }
-            _ => (crate::code::ptx(path, None)?, path.display().to_string(), None),
-        };
+        if input::identify(path)? == FileKind::LaunchFile {
+            let job = Job::load(path)?;
+            let (module, is_machine_code) = (job.view(WarpSize::W32)?, job.object.is_some());
+            return Ok(Code {
+                name: job.module,
+                text: job.text,
+                module,
+                is_machine_code,
+                kernel: Some(job.kernel),
+            });
+        }
+        let name = path.display().to_string();
+        if let Some(bytes) = crate::code::amd_object(path, None)? {
+            let read = CodeObject::read(&bytes).and_then(|object| amdgpu::read(&object));
+            let module = read.with_context(|| name.clone())?;
+            return Ok(Code { name, text: String::new(), module, is_machine_code: true, kernel: None });
+        }
+        let text = crate::code::ptx(path, None)?;
         let (module, _) = prlx_isa::ptx::read(&text);
-        Ok(Code { name, text, module, kernel })
+        Ok(Code { name, text, module, is_machine_code: false, kernel: None })
     }
 
     /// Names of the kernels to probe: those that the user names, or the one that is launched. An empty list

@@ -93,6 +93,12 @@ pub struct Totals {
 /// If the file cannot be read, the program matches nothing, or cannot be inserted.
 pub fn explain(script: &Arc<Script>, path: &Path, kernels: &[String]) -> Result<Explanation> {
     let code = Code::load(path)?;
+    if code.is_machine_code {
+        bail!(
+            "{} is machine code of AMD's: a probe program runs beside it on the CPU device, and inserts no code",
+            code.name
+        );
+    }
     let kernels = code.kernels(kernels);
     let program = recording_request(script, &kernels);
     let found = ProbeMatch::all(script, &code.module, &program.filter);

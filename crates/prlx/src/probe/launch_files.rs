@@ -103,7 +103,7 @@ fn probe_job(
     let _activity = monitor.activity(&format!("probing {}", job.name));
     let kernels = if options.kernels.is_empty() { vec![job.kernel.clone()] } else { options.kernels.clone() };
     let program = recording_request(script, &kernels);
-    let (module, _) = prlx_isa::ptx::read(&job.text);
+    let module = job.view(device.driver().info().warp_size)?;
     let found = ProbeMatch::all(script, &module, &program.filter);
     let unmatched = matches::unmatched(script, &module, &program.filter, &found);
     if unmatched.all {

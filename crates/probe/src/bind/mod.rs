@@ -10,6 +10,8 @@
 //!   [`Unavailable`] says why.
 
 mod compile;
+mod machine_address;
+mod machine_code;
 mod operands;
 mod site_facts;
 mod sites;

@@ -3,6 +3,7 @@
 use prlx_isa::view::{Operand, Type};
 
 use super::compile::ClauseCompiler;
+use super::machine_code::native;
 use super::value::{Reason, Value};
 use crate::lang::{Builtin, ExprKind, Gives, Index};
 use prlx_plan::code::{Binary, LaneQuery, Op, Temp, Ty, Unary};
@@ -93,6 +94,12 @@ impl ClauseCompiler<'_> {
                     }
                 },
                 other => {
+                    if let (Builtin::Address, Some(at)) = (other, self.facts.place.inst)
+                        && let Some(native) = native(self.facts.body.inst(at))
+                    {
+                        self.facts.memory()?;
+                        return self.machine_address(at, native);
+                    }
                     let (base, ty, offset) = match other {
                         Builtin::Mbarrier => self.facts.mbarrier()?,
                         Builtin::Source => self.facts.source()?,
@@ -121,6 +128,14 @@ impl ClauseCompiler<'_> {
         };
         let lanes = warp_size(self.facts.body.module).lanes();
         match index {
+            Index::LanesBelow => {
+                let ty = self.mask_type();
+                let lane = self.special("%laneid");
+                let one = self.emit(ty, Op::Const(1));
+                let own = self.emit(ty, Op::Binary(Binary::Shl, one, lane));
+                let one = self.emit(ty, Op::Const(1));
+                self.emit(ty, Op::Binary(Binary::Sub, own, one))
+            }
             Index::Thread | Index::WarpInCta => {
                 let [x, y, z] = ["%tid.x", "%tid.y", "%tid.z"].map(|n| self.special(n));
                 let [nx, ny] = ["%ntid.x", "%ntid.y"].map(|n| self.special(n));

@@ -27,7 +27,7 @@ impl SiteFacts<'_> {
     fn class(&self) -> Option<Class> {
         self.place.inst.map(|at| self.body.inst(at).class)
     }
-    fn memory(&self) -> Result<InstId, Reason> {
+    pub(super) fn memory(&self) -> Result<InstId, Reason> {
         let at = self.inst()?;
         match self.body.inst(at).class {
             Class::Load | Class::Store | Class::Atomic | Class::AsyncCopy | Class::Texture => Ok(at),
@@ -230,7 +230,7 @@ impl SiteFacts<'_> {
         self.body.function.regs.get(reg.index()).map_or(Type::B32, |r| r.ty)
     }
     /// Checks that a register still has the value that the instruction read.
-    fn intact(&self, at: InstId, reg: Reg) -> Result<(), Reason> {
+    pub(super) fn intact(&self, at: InstId, reg: Reg) -> Result<(), Reason> {
         match self.place.side == Side::End && writes(self.body, at, reg) {
             true => Err("the instruction overwrites its input: use `:begin`".to_owned()),
             false => Ok(()),

@@ -1,6 +1,8 @@
 //! Finds the sites in a function that a tracepoint matches.
 
-use prlx_isa::view::{BlockId, Class, FunctionKind, Guard, InstId, Marker, MarkerKind, Reg, Space};
+use prlx_isa::view::{BlockId, Class, FunctionKind, Guard, Inst, InstId, Marker, MarkerKind, Reg, Space};
+
+use super::machine_code::{self, is_added};
 
 use crate::lang::{Side, Tracepoint, What};
 use prlx_plan::At;
@@ -190,7 +192,10 @@ impl Finder<'_> {
     fn insts(&mut self, words: &[String], side: Side) {
         for i in (0..self.body.function.insts.len() as u32).map(InstId) {
             let inst = self.body.inst(i);
-            let Some(only) = wanted(&inst.semantics.opcode, inst.space, inst.class, words) else { continue };
+            if is_added(inst) {
+                continue;
+            }
+            let Some(only) = wanted_of(inst, words) else { continue };
             let (at, guard) = match side {
                 Side::Begin => (At::Before(i), inst.guard),
                 Side::End => (At::After(i), self.body.guard_after(i)),
@@ -206,6 +211,18 @@ impl Finder<'_> {
             }
         }
     }
+}
+
+/// [`wanted`] for an instruction: by its own opcode, or by PTX's name of what it does.
+fn wanted_of(inst: &Inst, words: &[String]) -> Option<Option<Space>> {
+    let own = wanted(&inst.semantics.opcode, inst.space, inst.class, words);
+    // Which memory a generic address of AMD's lies in is not asked.
+    let in_one_space = |only: &Option<Space>| only.is_none() || machine_code::native(inst).is_none();
+    own.filter(in_one_space).or_else(|| {
+        let mnemonic = machine_code::native(inst)?.inst.name().to_owned();
+        let names = [Some(mnemonic), machine_code::words(inst)].into_iter().flatten();
+        names.filter_map(|name| wanted(&name, inst.space, inst.class, words)).find(in_one_space)
+    })
 }
 
 /// Whether an opcode has these words, in this order, and if that depends on it, in which space its address

@@ -16,6 +16,8 @@ use prlx_isa::dataflow::Def;
 use prlx_isa::view::{Class, Effect, Inst, InstId, Operand, Reg, Role, Space, Type};
 use prlx_plan::function::body::{self, Body};
 
+use super::machine_code::is_undefined;
+
 /// Maximum number of instructions that a search visits.
 const VISITED: usize = 256;
 
@@ -86,6 +88,10 @@ impl<'a> Search<'a> {
 
     /// Adds what may have written a register that `at` reads.
     fn read(&mut self, at: InstId, reg: Reg) -> Option<()> {
+        if let Some(by) = self.same_lanes(at, reg) {
+            self.written(by, reg);
+            return Some(());
+        }
         let defs = self.body.defs(at, reg);
         if defs.is_empty() || defs.contains(&Def::Entry) {
             return None;
@@ -96,6 +102,25 @@ impl<'a> Search<'a> {
             }
         }
         Some(())
+    }
+
+    /// The instruction of the same basic block that writes the register for the lanes for which `at` reads
+    /// it: both have the same guard, and nothing between them writes that. Every vector instruction of AMD's
+    /// has one, so that earlier values seem to be there, too.
+    fn same_lanes(&self, at: InstId, reg: Reg) -> Option<InstId> {
+        let guard = self.body.inst(at).guard?;
+        let first = self.body.function.blocks.get(self.body.inst(at).block.index())?.insts.start;
+        for by in (first..at.0).rev().map(InstId) {
+            let inst = self.body.inst(by);
+            let writes = body::written(inst);
+            if writes.contains(&guard.reg) {
+                return None;
+            }
+            if writes.contains(&reg) {
+                return (inst.guard == Some(guard)).then_some(by);
+            }
+        }
+        None
     }
 
     fn agree(&mut self, ty: Type) -> Option<()> {
@@ -113,6 +138,10 @@ impl<'a> Search<'a> {
                 return None;
             }
             let inst = self.body.inst(by);
+            // Registers of AMD's code that nothing wrote: a value that no program depends on.
+            if is_undefined(inst) {
+                continue;
+            }
             let first = inst.semantics.result.unwrap_or_default();
             if copies(inst) {
                 for input in copied(inst) {

@@ -38,7 +38,9 @@ impl Gives {
         match self {
             Gives::Number(ty) | Gives::Value(ty) => Some(ty),
             Gives::Text => None,
-            Gives::Special(_) | Gives::Index(Index::Thread | Index::WarpInCta) => Some(Ty::U32),
+            Gives::Special(_) | Gives::Index(Index::Thread | Index::WarpInCta | Index::LanesBelow) => {
+                Some(Ty::U32)
+            }
             Gives::Index(Index::Cta | Index::Warp) => Some(Ty::U64),
             Gives::Query(ask) => Some(ask.ty()),
         }
@@ -54,6 +56,8 @@ pub enum Index {
     Thread,
     /// The warp's in its CTA; `u32`.
     WarpInCta,
+    /// The lanes of the warp with lower numbers, as a mask; `u32`, or `u64` where warps have 64 lanes.
+    LanesBelow,
     /// The CTA's in the grid; `u64`.
     Cta,
     /// The warp's in the grid; `u64`.
@@ -147,6 +151,8 @@ builtins! {
     WarpInCta "warp_in_cta" Gives::Index(Index::WarpInCta);
     /// The lane's number in its warp.
     Lane "lane" Special("%laneid");
+    /// Mask of the lanes of the warp with lower numbers.
+    LanesBelow "lanes_below" Gives::Index(Index::LanesBelow);
     /// Number of the multiprocessor (SM) that runs the thread.
     Sm "sm" Special("%smid");
     /// Mask of the lanes of the warp that execute the site together.

@@ -400,6 +400,11 @@ fn operations() -> &'static HashMap<&'static str, Class> {
     })
 }
 
+/// The mnemonics of all targets, without the suffixes of encodings, as `_e32`.
+pub fn mnemonics() -> impl Iterator<Item = &'static str> {
+    operations().keys().copied()
+}
+
 /// The forms, by number.
 fn forms() -> &'static [Option<Form>] {
     static ALL: OnceLock<Vec<Option<Form>>> = OnceLock::new();

@@ -366,6 +366,27 @@ impl Known<'_, '_> {
                 let (sum, _) = self.sum(self.half(operands.get(1)?)?, self.half(operands.get(2)?)?, carry)?;
                 Some((vec![(low, sum)], None))
             }
+            // Tensile's distances: a constant sum, perhaps made positive. SCC is no carry of an address then.
+            "s_add_i32" | "s_add_co_i32" | "s_abs_i32" => {
+                let mut sum = 0u32;
+                for operand in operands.get(1..)? {
+                    let Half::Constant(n) = self.half(operand)? else { return None };
+                    sum = sum.wrapping_add(n);
+                }
+                let sum = if inst.name() == "s_abs_i32" { sum.cast_signed().unsigned_abs() } else { sum };
+                Some((vec![(low, Half::Constant(sum))], None))
+            }
+            "s_sub_u32" | "s_sub_co_u32" => {
+                let (difference, borrow) =
+                    difference(self.half(operands.get(1)?)?, self.half(operands.get(2)?)?, false)?;
+                Some((vec![(low, difference)], Some(Carry::Bit(borrow))))
+            }
+            "s_subb_u32" | "s_sub_co_ci_u32" => {
+                let Carry::Bit(borrow) = self.carry? else { return None };
+                let (difference, _) =
+                    difference(self.half(operands.get(1)?)?, self.half(operands.get(2)?)?, borrow)?;
+                Some((vec![(low, difference)], None))
+            }
             "s_add_nc_u64" => {
                 let from = operands.get(1)?.value.registers();
                 let (Destination::Address(base), Value::Literal(plus)) =
@@ -414,4 +435,12 @@ impl Known<'_, '_> {
             _ => None,
         }
     }
+}
+
+/// Half of an address less a constant and a borrow, and whether that borrows.
+fn difference(a: Half, b: Half, borrow: bool) -> Option<(Half, bool)> {
+    let (Half::Object(from), Half::Constant(less)) = (a, b) else { return None };
+    let (first, one) = from.overflowing_sub(less);
+    let (second, two) = first.overflowing_sub(u32::from(borrow));
+    Some((Half::Object(second), one || two))
 }

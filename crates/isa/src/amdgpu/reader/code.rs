@@ -5,6 +5,7 @@
 //!   object.
 //! - The instructions of a function follow each other without gaps. Padding behind the last one is none.
 
+use super::semantics::is_trap;
 use crate::amdgpu::inst::Inst;
 use crate::amdgpu::object::CodeObject;
 
@@ -84,8 +85,10 @@ fn instructions(object: &CodeObject<'_>, lanes: u8, entry: u64, bytes: &[u8]) ->
         rest = rest.get(inst.words().len()..).unwrap_or_default();
     }
     let code = insts.iter().rposition(|(_, inst)| !is_padding(inst)).map_or(0, |last| last + 1);
-    // Without an end before it, what looks like padding is executed.
-    if code.checked_sub(1).and_then(|last| insts.get(last)).is_some_and(|(_, inst)| ends(inst)) {
+    // Without an end before it, what looks like padding is executed. Functions may end with a call that does
+    // not return.
+    let last = code.checked_sub(1).and_then(|last| insts.get(last));
+    if last.is_some_and(|(_, inst)| ends(inst) || is_call(inst) || is_trap(inst)) {
         insts.truncate(code);
     }
     insts
@@ -99,6 +102,11 @@ fn is_padding(inst: &Inst) -> bool {
 pub(super) fn ends(inst: &Inst) -> bool {
     matches!(inst.name(), "s_branch" | "s_setpc_b64" | "s_rfe_b64" | "s_rfe_restore_b64")
         || inst.name().starts_with("s_endpgm")
+}
+
+/// Whether an instruction calls a function.
+pub(super) fn is_call(inst: &Inst) -> bool {
+    matches!(inst.name(), "s_swappc_b64" | "s_call_b64")
 }
 
 /// A length as an index of the view. Objects have fewer than 2³² bytes of code.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::addresses::{Addresses, Destination, inside};
-use super::code::{Code, ends, length, small};
+use super::code::{Code, ends, is_call, length, small};
 use super::evaluated::{self, Operands};
 use super::forms::Forms;
 use super::pieces::{Piece, are_vectors, is_guarded, is_transparent, is_vote, pieces};
@@ -18,6 +18,9 @@ use crate::view::{
     self, Base, Block, BlockId, Class, Derived, Eval, Expr, Function, FunctionKind, Guard, Operand, RegInfo,
     Role, Space, Span, SymbolId, Type,
 };
+
+/// Opcode of the instruction of the view behind a call that ends its function: the callee does not return.
+pub const UNREACHABLE: &str = "unreachable";
 
 /// What the instructions of a function refer to beyond it.
 pub(super) struct Outside<'m> {
@@ -91,6 +94,7 @@ pub(super) fn function(
         undefined: None,
         votes: false,
         lanes: u32::from(code.insts.first().map_or(64, |(_, inst)| inst.lanes())),
+        count: code.insts.len(),
     };
     let jumps = jumps(code, addresses);
     let labels = labels(code, &jumps);
@@ -168,6 +172,8 @@ struct Reader<'r> {
     /// Whether the instruction is a branch on all lanes of VCC or EXEC, which a vote stands before.
     votes: bool,
     lanes: u32,
+    /// Number of machine instructions of the function.
+    count: usize,
 }
 
 impl Reader<'_> {
@@ -334,6 +340,7 @@ impl Reader<'_> {
             eval = semantics.result.map(|ty| (Eval::LoadParam, ty));
         }
         let tail = semantics.class == Class::Call && inst.name() == "s_setpc_b64";
+        let last = semantics.class == Class::Call && !tail && at + 1 == self.count;
         let guard = self.guard(inst);
         let (operands, roles) = operands.into_iter().unzip();
         self.out.insts.push(view::Inst {
@@ -348,19 +355,18 @@ impl Reader<'_> {
             ..view::Inst::default()
         });
         if tail {
-            let semantics = view::Semantics {
-                opcode: "return".to_owned(),
-                class: Class::Return,
-                ..view::Semantics::default()
-            };
-            let semantics = Arc::new(semantics);
-            self.out.insts.push(view::Inst {
-                span,
-                class: Class::Return,
-                semantics,
-                ..view::Inst::default()
-            });
+            self.end("return", Class::Return, span);
         }
+        if last {
+            self.end(UNREACHABLE, Class::Exit, span);
+        }
+    }
+
+    /// Appends an instruction that says how control goes on behind the one before it.
+    fn end(&mut self, opcode: &str, class: Class, span: Span) {
+        let semantics = view::Semantics { opcode: opcode.to_owned(), class, ..view::Semantics::default() };
+        let semantics = Arc::new(semantics);
+        self.out.insts.push(view::Inst { span, class, semantics, ..view::Inst::default() });
     }
 
     /// What a decoder can evaluate again.
@@ -555,6 +561,12 @@ fn unknown_registers(function: &mut Function) -> Option<String> {
     None
 }
 
+/// Whether control may go on behind the last instruction of a function. A call there is one that does not
+/// return: compilers end functions so.
+fn runs_on_behind(inst: &Inst) -> bool {
+    !ends(inst) && !semantics::is_trap(inst) && !is_call(inst)
+}
+
 /// Why it is not known where control goes, if it is not.
 fn unknown_control(function: &Function, code: &Code<'_>) -> Option<String> {
     let mut reached = vec![false; function.blocks.len()];
@@ -579,7 +591,8 @@ fn unknown_control(function: &Function, code: &Code<'_>) -> Option<String> {
         };
         return Some(format!("`{}` at {address:#x}: {why}", native.print()));
     }
-    let runs_on = reached.last() == Some(&true) && code.insts.last().is_some_and(|(_, inst)| !ends(inst));
+    let runs_on =
+        reached.last() == Some(&true) && code.insts.last().is_some_and(|(_, inst)| runs_on_behind(inst));
     runs_on.then(|| {
         let end = code.insts.last().map_or(0, |(address, inst)| address + length(inst));
         format!("control runs on behind its last instruction, at {end:#x}")

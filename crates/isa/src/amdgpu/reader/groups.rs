@@ -11,8 +11,11 @@ use crate::amdgpu::inst::Reg;
 pub(super) struct Groups {
     /// By function: its group.
     pub(super) of: Vec<usize>,
-    /// By function: registers that it and what it calls write. EXEC and SCC are among them.
-    written: Vec<FxHashSet<Reg>>,
+    /// By function: registers that it and what it calls write, sorted. SCC is among them, and EXEC is not:
+    /// callees restore it.
+    written: Vec<Vec<Reg>>,
+    /// Registers that any function writes, likewise.
+    any: Vec<Reg>,
     entries: FxHashMap<u64, usize>,
 }
 
@@ -96,21 +99,24 @@ impl Groups {
                 break;
             }
         }
-        Groups { of, written, entries }
+        let any = sorted(&written.iter().flatten().copied().collect());
+        Groups { of, written: written.iter().map(sorted).collect(), any, entries }
     }
 
     /// Registers that a call of the function at an address writes, sorted; of an unknown one, all that any
     /// function writes. EXEC is none: callees restore it.
-    pub(super) fn written(&self, entry: Option<u64>) -> Vec<Reg> {
+    pub(super) fn written(&self, entry: Option<u64>) -> &[Reg] {
         let known = entry.and_then(|entry| self.written.get(*self.entries.get(&entry)?));
-        let mut all: Vec<Reg> = match known {
-            Some(written) => written.iter().copied().collect(),
-            None => self.written.iter().flatten().copied().collect::<FxHashSet<Reg>>().into_iter().collect(),
-        };
-        all.retain(|reg| !matches!(reg, Reg::ExecLo | Reg::ExecHi));
-        all.sort_unstable();
-        all
+        known.unwrap_or(&self.any)
     }
+}
+
+/// The registers but EXEC, sorted.
+fn sorted(written: &FxHashSet<Reg>) -> Vec<Reg> {
+    let kept = written.iter().copied().filter(|reg| !matches!(reg, Reg::ExecLo | Reg::ExecHi));
+    let mut all: Vec<Reg> = kept.collect();
+    all.sort_unstable();
+    all
 }
 
 fn root(of: &mut [usize], from: usize) -> usize {

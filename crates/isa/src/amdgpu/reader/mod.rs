@@ -34,4 +34,5 @@ mod pieces;
 mod semantics;
 mod skips;
 
+pub use self::function::UNREACHABLE;
 pub use self::module::read;

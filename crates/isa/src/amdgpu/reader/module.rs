@@ -44,7 +44,7 @@ pub fn read(object: &CodeObject<'_>) -> Result<Module, Error> {
             (*group, Forms::of(all, if lanes == 32 { 32 } else { 64 }))
         })
         .collect();
-    let written = |entry| groups.written(entry);
+    let written = |entry| groups.written(entry).to_vec();
     let mut outside = Outside {
         functions: &by_entry,
         external: &external,
@@ -111,7 +111,7 @@ fn follow(object: &CodeObject<'_>, code: &[Code<'_>]) -> Vec<Addresses> {
         }
         // What a call writes is known once it is known what it calls; then more addresses survive calls.
         let groups = Groups::of(code, &found);
-        found = pass(&targets, &|entry| Some(groups.written(entry)));
+        found = pass(&targets, &|entry| Some(groups.written(entry).to_vec()));
         if targets == before {
             break;
         }

@@ -1,5 +1,6 @@
 //! Parses tracepoints: `inst:ld.global:end`.
 
+use prlx_isa::amdgpu::inst::table;
 use prlx_isa::operations;
 
 use super::super::ast::{Side, Tracepoint, What};
@@ -97,6 +98,14 @@ fn tracepoint(parts: &[Part]) -> Parsed<(What, Side)> {
     })
 }
 
+/// Whether a pattern is the name of an operation of PTX, or of AMD's machine code.
+fn is_operation(name: &str) -> bool {
+    let own = name.trim_end_matches("_e32").trim_end_matches("_e64");
+    let takes = |pattern: &str, known: &str| pattern::matches(pattern.as_bytes(), known.as_bytes());
+    operations::mnemonics().any(|known| takes(name, known))
+        || table::mnemonics().any(|known| takes(own, known))
+}
+
 /// The words of an opcode; empty for `*`.
 fn words(opcode: &Part) -> Parsed<Vec<String>> {
     if opcode.text == "*" {
@@ -108,7 +117,7 @@ fn words(opcode: &Part) -> Parsed<Vec<String>> {
         return Err(error.help("for example `inst:ld.global`, without quotes"));
     }
     let operation = &words[0];
-    if !operations::mnemonics().any(|name| pattern::any(std::slice::from_ref(operation), name)) {
+    if !is_operation(operation) {
         let span = opcode.span.start..opcode.span.start + operation.len();
         let error = ProbeError::new(span, format!("unknown operation `{operation}`"));
         return Err(match nearest(operation, operations::mnemonics()) {
