@@ -291,7 +291,7 @@ impl Job {
         let text =
             format!("{}: {} is machine code of AMD's, which {what} cannot have yet", self.name, self.module);
         Err(Error::new(ErrorKind::Unsupported, text)
-            .help("run, record and compare it, or take a module of PTX"))
+            .help("run, record, compare or probe it, or take a module of PTX"))
     }
 
     /// Size of the parameter buffer in bytes.

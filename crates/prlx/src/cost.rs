@@ -76,6 +76,7 @@ pub fn measure(
     device: &DeviceOptions,
 ) -> Result<KernelCost> {
     let job = record::load(launch, device)?;
+    job.require_ptx("measurements of cost")?;
     // A device of its own: a fault of one launch does not affect the next.
     let mut device = Device::open(device)?;
     let rewrites = instrumentations

@@ -116,6 +116,11 @@ fn what_does_not_exist_there_is_refused_with_the_place() {
     let out = command.args(["probe", "--rewritten", "bytes"]).arg(&launch).output().unwrap();
     let error = String::from_utf8_lossy(&out.stderr);
     assert!(error.contains("level probe can't be inserted into AMD code yet"), "{error}");
+    for (command, what) in [("profile", "profiles"), ("cost", "measurements of cost")] {
+        let out = Command::new(env!("CARGO_BIN_EXE_prlx")).arg(command).arg(&launch).output().unwrap();
+        let error = String::from_utf8_lossy(&out.stderr);
+        assert!(error.contains(&format!("machine code of AMD's, which {what} cannot have yet")), "{error}");
+    }
 }
 
 /// Tools, and what their numbers depend on beside the source.

@@ -49,6 +49,7 @@ pub fn profile_launch_files(
     for path in launches {
         monitor.check()?;
         let job = record::load(path, &options.device)?;
+        job.require_ptx("profiles")?;
         let (one, text, fault) = profiler.profile(&job, path, monitor)?;
         printed.push(text);
         stopped = stopped.or(fault);
