@@ -15,7 +15,7 @@
 use std::ops::Range;
 
 use prlx_plan::{Plan, RecordingRequest};
-use prlx_trace::device::{Finals, Followers, Head, LastWord, Shape, WideEventRecord, final_bytes};
+use prlx_trace::device::{Finals, Followers, Head, Shape, WideEventRecord, final_bytes};
 use prlx_trace::launch::{Event, Lanes, Launch, OperandRecord, WarpInfo};
 use prlx_trace::{LaneMask, Level, SiteId, StreamFrame, Streams, WarpId, WarpSize, WarpStream};
 
@@ -455,7 +455,7 @@ impl WarpDecoder<'_> {
         let each = final_bytes(self.level, self.memory.layout) as usize;
         let (mut infos, mut words, mut ends) = (Vec::new(), Vec::<u32>::new(), Vec::<u32>::new());
         let (mut all_dropped, mut all_complaints) = (0u64, Complaints::default());
-        let (mut full, mut last_words) = (LaneElements::default(), Vec::new());
+        let mut full = LaneElements::default();
         for mut found in warps {
             let of_words = words.len();
             let last =
@@ -463,10 +463,8 @@ impl WarpDecoder<'_> {
             let chunks = self.shared_chunks(&found);
             let make = |e: [&[u8; 4]; 3]| u32::from_le_bytes(*e[0]);
             self.lanes(&mut found, chunks, 1, make, &mut full);
-            last_words.clear();
-            self.put_last_words(last, &mut last_words);
             let mut from = 0;
-            let last = last_words.iter().copied().chain(std::iter::repeat(0));
+            let last = self.memory.layout.last_word.read(last).into_iter().chain(std::iter::repeat(0));
             for (end, last) in full.ends.iter().zip(last) {
                 words.extend_from_slice(full.elements.get(from..*end as usize).unwrap_or_default());
                 words.extend(Some(last).filter(|word| *word != 0));
@@ -485,18 +483,6 @@ impl WarpDecoder<'_> {
     /// The chunks of the chain that all lanes share. Most warps have none.
     fn shared_chunks(&self, found: &WarpChunks) -> &[&[u8]] {
         if found.chains.is_empty() { &[] } else { self.chains.chunks(found.chains.start) }
-    }
-
-    /// Appends the last words in `bytes`.
-    fn put_last_words(&self, bytes: &[u8], to: &mut Vec<u32>) {
-        match self.memory.layout.last_word {
-            LastWord::None => {}
-            LastWord::Byte => to.extend(bytes.iter().map(|word| u32::from(*word))),
-            LastWord::Half => {
-                to.extend(bytes.as_chunks().0.iter().map(|w| u32::from(u16::from_le_bytes(*w))))
-            }
-            LastWord::Whole => to.extend(bytes.as_chunks().0.iter().map(|w| u32::from_le_bytes(*w))),
-        }
     }
 
     /// Decodes one warp. Also returns complaints about its bytes.
@@ -684,6 +670,7 @@ fn word(bytes: &[u8], at: usize) -> u64 {
 #[cfg(test)]
 mod tests {
     use prlx_trace::Streams;
+    use prlx_trace::device::LastWord;
 
     use super::*;
 

@@ -129,6 +129,15 @@ impl LastWord {
             LastWord::Whole => 4,
         }
     }
+    /// Reads the words of lanes, one for each; 0 for none.
+    pub fn read(self, bytes: &[u8]) -> Vec<u32> {
+        match self {
+            LastWord::None => Vec::new(),
+            LastWord::Byte => bytes.iter().map(|word| u32::from(*word)).collect(),
+            LastWord::Half => bytes.as_chunks().0.iter().map(|w| u16::from_le_bytes(*w).into()).collect(),
+            LastWord::Whole => bytes.as_chunks().0.iter().map(|w| u32::from_le_bytes(*w)).collect(),
+        }
+    }
 }
 
 /// The layout of what a warp writes at its end. At level `path` that is the last word of each lane. At level

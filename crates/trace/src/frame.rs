@@ -281,10 +281,13 @@ fn take_bits(from: &mut Reader<'_>, n: usize, lanes: usize) -> Result<Option<Vec
     let plane = n.div_ceil(8);
     let planes = from.bytes(plane * index(decisions))?;
     let planes: Vec<&[u8]> = planes.chunks_exact(plane.max(1)).collect();
-    let bit =
-        |plane: &&[u8], i: usize| u32::from(plane.get(i / 8).copied().unwrap_or_default() >> (i % 8) & 1);
-    let word = |i: usize| planes.iter().rev().fold(1, |word, plane| word << 1 | bit(plane, i));
+    let word = |i: usize| planes.iter().rev().fold(1, |word, plane| word << 1 | bit_of_plane(plane, i));
     Ok(Some((0..n).map(word).collect()))
+}
+
+/// Bit `i` of what [`put_bit_plane`] wrote.
+fn bit_of_plane(plane: &[u8], i: usize) -> u32 {
+    u32::from(plane.get(i / 8).copied().unwrap_or_default() >> (i % 8) & 1)
 }
 
 /// What [`put`] appends for `warps` warps of level `path` with `lanes` lanes, 32 or 64, that wrote nothing
@@ -312,12 +315,7 @@ pub fn put_last_words(
         }
         return finals.len();
     }
-    let by_lane: Vec<u32> = match last_word {
-        LastWord::None => Vec::new(),
-        LastWord::Byte => finals.iter().map(|word| u32::from(*word)).collect(),
-        LastWord::Half => finals.as_chunks().0.iter().map(|word| u16::from_le_bytes(*word).into()).collect(),
-        LastWord::Whole => finals.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect(),
-    };
+    let by_lane = last_word.read(finals);
     let words: Vec<u32> = by_lane.iter().copied().filter(|word| *word != 0).collect();
     match words.len() {
         0 => put_counts(out, warps, Counts::Same(0)),
@@ -442,14 +440,17 @@ fn take_counts(from: &mut Reader<'_>, warps: usize) -> Result<Counts, Error> {
     }
 }
 
+/// The numbers of elements of all lanes, warp by warp.
+fn lane_counts<'a>(warps: &'a [&[u32]]) -> impl Iterator<Item = u32> + 'a {
+    warps.iter().flat_map(|ends| {
+        let starts = std::iter::once(0).chain(ends.iter().copied());
+        starts.zip(*ends).map(|(from, to)| to.wrapping_sub(from))
+    })
+}
+
 /// How the numbers of elements of these lanes are written.
 fn counts_of(warps: &[&[u32]]) -> Counts {
-    let counts = || {
-        warps.iter().flat_map(|ends| {
-            let starts = std::iter::once(0).chain(ends.iter().copied());
-            starts.zip(*ends).map(|(from, to)| to.wrapping_sub(from))
-        })
-    };
+    let counts = || lane_counts(warps);
     let Some(first) = counts().next().filter(|_| warps.len() <= WARPS) else { return Counts::Column };
     match () {
         () if counts().all(|count| count == first) => Counts::Same(first),
@@ -464,11 +465,7 @@ fn put_ends(out: &mut Vec<u8>, warps: &[&[u32]]) {
     let counts = counts_of(warps);
     put_counts(out, warps.len(), counts);
     if counts == Counts::Bits {
-        let bits = |ends: &&[u32]| -> Vec<u8> {
-            let starts = std::iter::once(0).chain(ends.iter().copied());
-            starts.zip(*ends).map(|(from, to)| u8::from(from != *to)).collect()
-        };
-        let present: Vec<u8> = warps.iter().flat_map(bits).collect();
+        let present: Vec<u8> = lane_counts(warps).map(|count| u8::from(count > 0)).collect();
         put_bit_plane(out, &present, 0);
     }
     if counts != Counts::Column {
@@ -476,12 +473,9 @@ fn put_ends(out: &mut Vec<u8>, warps: &[&[u32]]) {
     }
     let mut column = Column::of(out, warps.iter().map(|ends| ends.len()).sum());
     let mut before = 0u32;
-    for ends in warps {
-        let starts = std::iter::once(0).chain(ends.iter().copied());
-        for count in starts.zip(*ends).map(|(from, to)| to.wrapping_sub(from)) {
-            column.push((count ^ before).to_le_bytes());
-            before = count;
-        }
+    for count in lane_counts(warps) {
+        column.push((count ^ before).to_le_bytes());
+        before = count;
     }
 }
 
@@ -497,7 +491,7 @@ fn take_ends(from: &mut Reader<'_>, warps: usize) -> Result<Vec<Vec<u32>>, Error
         Counts::Same(count) => vec![count; n],
         Counts::Bits => {
             let plane = from.bytes(n.div_ceil(8))?;
-            (0..n).map(|i| u32::from(plane.get(i / 8).copied().unwrap_or_default() >> (i % 8) & 1)).collect()
+            (0..n).map(|i| bit_of_plane(plane, i)).collect()
         }
     };
     let mut counts = counts.into_iter();

@@ -220,52 +220,40 @@ impl StreamFrame {
         (last_word, finals): (LastWord, &[u8]),
     ) -> (StreamFrame, u64) {
         let words = Cell::new(0);
-        let packed = Packed::of(|out| {
+        let put = |out: &mut Vec<u8>| {
             words.set(frame::put_last_words(out, first, (n, lanes), last_word, finals) as u64);
-            out.len()
-        });
-        let (digest, body) = match packed {
-            Ok((packed, digest)) => (digest, Body::Packed(packed)),
-            Err(_) => {
-                let each = narrow::index(last_word.bytes());
-                let mut finals = finals.chunks((each * lanes).max(1));
-                let stream = |warp: u64| {
-                    let of_lanes = finals.next().unwrap_or_default().chunks(each.max(1));
-                    let (mut words, mut ends) = (Vec::new(), Vec::new());
-                    for bytes in of_lanes.chain(std::iter::repeat(&[][..])).take(lanes) {
-                        let word = bytes.iter().rev().fold(0, |word, byte| word << 8 | u32::from(*byte));
-                        words.extend(Some(word).filter(|word| *word != 0));
-                        ends.push(saturated32(words.len()));
-                    }
-                    WarpStream { warp: WarpId(warp), dropped: 0, lanes: Lanes::Path { words, ends } }
-                };
-                (0, Body::Plain((warp.0..).take(n).map(stream).collect()))
-            }
         };
-        (StreamFrame { warps: WarpList::run(warp, n), digest, body }, words.get())
+        let plain = || {
+            let mut by_lane = last_word.read(finals).into_iter().chain(std::iter::repeat(0));
+            let stream = |warp: u64| {
+                let (mut words, mut ends) = (Vec::new(), Vec::new());
+                for word in by_lane.by_ref().take(lanes) {
+                    words.extend(Some(word).filter(|word| *word != 0));
+                    ends.push(saturated32(words.len()));
+                }
+                WarpStream { warp: WarpId(warp), dropped: 0, lanes: Lanes::Path { words, ends } }
+            };
+            (warp.0..).take(n).map(stream).collect()
+        };
+        let frame = StreamFrame::packed_or(WarpList::run(warp, n), put, plain);
+        (frame, words.get())
     }
 
     /// [`StreamFrame::new`] for `n` warps from `warp` on at level `print` that lost nothing and have no
     /// checkpoints. `finals` holds what each of them wrote at its end. This takes a tenth of the time.
     pub fn of_prints(first: usize, (warp, n): (WarpId, usize), layout: Finals, finals: &[u8]) -> StreamFrame {
-        let packed = Packed::of(|out| {
-            frame::put_prints(out, first, n, layout, finals);
-            out.len()
-        });
-        let (digest, body) = match packed {
-            Ok((packed, digest)) => (digest, Body::Packed(packed)),
-            Err(_) => {
-                let lanes = narrow::index(layout.warp_size.lanes());
-                let mut finals = finals.chunks(narrow::index(layout.bytes()));
-                let stream = |warp: u64| {
-                    let hashes = layout.read(finals.next().unwrap_or_default());
-                    let lanes = Lanes::Fingerprint { checkpoints: Vec::new(), ends: vec![0; lanes], hashes };
-                    WarpStream { warp: WarpId(warp), dropped: 0, lanes }
-                };
-                (0, Body::Plain((warp.0..).take(n).map(stream).collect()))
-            }
+        let put = |out: &mut Vec<u8>| frame::put_prints(out, first, n, layout, finals);
+        let plain = || {
+            let lanes = narrow::index(layout.warp_size.lanes());
+            let mut finals = finals.chunks(narrow::index(layout.bytes()));
+            let stream = |warp: u64| {
+                let hashes = layout.read(finals.next().unwrap_or_default());
+                let lanes = Lanes::Fingerprint { checkpoints: Vec::new(), ends: vec![0; lanes], hashes };
+                WarpStream { warp: WarpId(warp), dropped: 0, lanes }
+            };
+            (warp.0..).take(n).map(stream).collect()
         };
-        StreamFrame { warps: WarpList::run(warp, n), digest, body }
+        StreamFrame::packed_or(WarpList::run(warp, n), put, plain)
     }
 
     /// [`StreamFrame::new`] for warps at level `path` with `lanes` lanes each. `ends` has where the words of
@@ -278,23 +266,34 @@ impl StreamFrame {
         ends: &[u32],
         words: &[u32],
     ) -> StreamFrame {
+        let put = |out: &mut Vec<u8>| frame::put_paths(out, first, lanes, ends, words);
+        let plain = || {
+            let mut words = words.iter().copied();
+            let warps = infos.iter().zip(ends.chunks(lanes.max(1))).map(|(info, ends)| {
+                let own = words.by_ref().take(ends.last().map_or(0, |end| *end as usize)).collect();
+                let lanes = Lanes::Path { words: own, ends: ends.to_vec() };
+                WarpStream { warp: info.warp, dropped: info.dropped, lanes }
+            });
+            warps.collect()
+        };
+        StreamFrame::packed_or(infos.iter().copied().collect(), put, plain)
+    }
+
+    /// Packs what `put` appends, which does not depend on clocks. Without memory for that, the frame holds
+    /// the streams that `plain` returns.
+    fn packed_or(
+        warps: WarpList,
+        put: impl Fn(&mut Vec<u8>),
+        plain: impl FnOnce() -> Vec<WarpStream>,
+    ) -> StreamFrame {
         let packed = Packed::of(|out| {
-            frame::put_paths(out, first, lanes, ends, words);
+            put(out);
             out.len()
         });
-        let (digest, body) = match packed {
-            Ok((packed, digest)) => (digest, Body::Packed(packed)),
-            Err(_) => {
-                let mut words = words.iter().copied();
-                let warps = infos.iter().zip(ends.chunks(lanes.max(1))).map(|(info, ends)| {
-                    let own = words.by_ref().take(ends.last().map_or(0, |end| *end as usize)).collect();
-                    let lanes = Lanes::Path { words: own, ends: ends.to_vec() };
-                    WarpStream { warp: info.warp, dropped: info.dropped, lanes }
-                });
-                (0, Body::Plain(warps.collect()))
-            }
-        };
-        StreamFrame { warps: infos.into_iter().collect(), digest, body }
+        match packed {
+            Ok((packed, digest)) => StreamFrame { warps, digest, body: Body::Packed(packed) },
+            Err(_) => StreamFrame { warps, digest: 0, body: Body::Plain(plain()) },
+        }
     }
 }
 
