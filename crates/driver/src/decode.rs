@@ -83,7 +83,9 @@ impl<'a> Pool<'a> {
 pub struct LaunchBuffers<'a> {
     /// Number of the warp to which the first entries of `heads` and `finals` belong.
     pub first_warp: u64,
-    /// Heads of the warps.
+    /// Number of warps.
+    pub warps: u64,
+    /// Heads of the warps. Empty if no warp has one.
     pub heads: &'a [u8],
     /// What the warps wrote at their end: hashes at level `fingerprint`, last words at level `path`.
     pub finals: &'a [u8],
@@ -307,8 +309,11 @@ impl<'a> Pool<'a> {
         let (mut elements, mut warps, mut position) = (0, 0, 0);
         let warp_at = |position: usize| WarpId(memory.first_warp + position as u64);
         let takes_all = kept.window || kept.request.filter.warps.is_empty();
-        for heads in memory.heads.chunks(per_warp.max(1) * StreamFrame::WARPS) {
-            let some = position..position + heads.len() / per_warp.max(1);
+        let mut all_heads = memory.heads.chunks(per_warp.max(1) * StreamFrame::WARPS);
+        let all_warps = usize::try_from(memory.warps).unwrap_or(usize::MAX);
+        while position < all_warps {
+            let some = position..all_warps.min(position + StreamFrame::WARPS);
+            let heads = all_heads.next().unwrap_or_default();
             position = some.end;
             let all = takes_all || some.clone().all(|i| kept.takes(warp_at(i)));
             if all && is_zero(heads) {
@@ -322,9 +327,10 @@ impl<'a> Pool<'a> {
                 frames.push((warps, FrameWarps::Found(Vec::new())));
                 elements = 0;
             }
-            for (i, heads) in some.zip(heads.chunks_exact(per_warp.max(1))) {
+            let mut heads = heads.chunks_exact(per_warp.max(1));
+            for i in some {
                 let before = chains.chunks.len();
-                let found = self.find(warp_at(i), i, heads, &mut chains);
+                let found = self.find(warp_at(i), i, heads.next().unwrap_or_default(), &mut chains);
                 if !kept.takes(found.warp) {
                     continue;
                 }
@@ -695,7 +701,8 @@ mod tests {
             let finals: Vec<u8> =
                 all.iter().flatten().flat_map(|w| w.to_le_bytes()[..size].to_vec()).collect();
             let layout = Finals { last_word, warp_size, ..Finals::default() };
-            let memory = LaunchBuffers { first_warp: 5, heads: &[], finals: &finals, layout, sites: 1 };
+            let memory =
+                LaunchBuffers { first_warp: 5, warps: 5, heads: &[], finals: &finals, layout, sites: 1 };
             let chains = Chains::default();
             let decoder = WarpDecoder { level: Level::Path, warp_size, chains, memory };
             for some in [0..2, 0..3, 3..5, 4..5, 0..5] {
@@ -729,7 +736,8 @@ mod tests {
         {
             let layout = Finals { used, warp_size, ..Finals::default() };
             let finals: Vec<u8> = (0..5 * layout.bytes()).map(|i| (i * i / 8) as u8).collect();
-            let memory = LaunchBuffers { first_warp: 5, heads: &[], finals: &finals, layout, sites: 1 };
+            let memory =
+                LaunchBuffers { first_warp: 5, warps: 5, heads: &[], finals: &finals, layout, sites: 1 };
             let decoder =
                 WarpDecoder { level: Level::Fingerprint, warp_size, chains: Chains::default(), memory };
             for some in [0..1, 1..5, 0..5] {

@@ -395,7 +395,8 @@ impl LaunchRecorder<'_> {
         let mut pool =
             Pool::new(launch.level, launch.warp_size, given.pool, &bytes, given.bucket, [&heads[..]]);
         let sites = self.plan.module.sites.len();
-        let memory = LaunchBuffers { first_warp: first, heads: &heads, finals: &finals, layout, sites };
+        let (heads, finals) = (&heads[..], &finals[..]);
+        let memory = LaunchBuffers { first_warp: first, warps: count, heads, finals, layout, sites };
         Ok(decode_launches(&mut pool, &[(memory, kept)]).pop().unwrap_or_default())
     }
 

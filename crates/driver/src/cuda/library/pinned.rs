@@ -7,14 +7,19 @@
 //! The memory is never freed, because freeing waits for the whole device. It is freed with the context.
 #![allow(unsafe_code, reason = "calls of a foreign library through pointers that dlsym gave")]
 
+use std::mem::MaybeUninit;
 use std::ptr::{NonNull, null_mut};
 
 use crate::cuda::library::failure::Failure;
 use crate::cuda::library::handles::{Event, Stream};
 use crate::cuda::library::open::Library;
+use crate::workers::WORKERS;
 
 /// Flag of `cuMemHostAlloc`: usable in every context (`CU_MEMHOSTALLOC_PORTABLE`).
 const PORTABLE: u32 = 1;
+
+/// Bytes that one thread copies at a time.
+const PIECE: usize = 1 << 20;
 
 /// Error code for a call that this module refuses (`CUDA_ERROR_INVALID_VALUE`).
 const INVALID_VALUE: i32 = 1;
@@ -138,9 +143,13 @@ impl PinnedBuffer {
 
     /// Starts zeroing parts of device memory in `stream`: address and bytes of each. Fails while copies are
     /// in progress.
-    pub fn zero_device(&mut self, stream: Stream, parts: &[(u64, usize)]) -> Result<(), Failure> {
+    pub fn zero_device(
+        &mut self,
+        stream: Stream,
+        parts: impl IntoIterator<Item = (u64, usize)>,
+    ) -> Result<(), Failure> {
         let library = self.begin_copies("cuMemsetD8Async", [])?;
-        for &(at, bytes) in parts.iter().filter(|p| p.1 > 0) {
+        for (at, bytes) in parts.into_iter().filter(|p| p.1 > 0) {
             self.state = CopyState::Lost;
             call!(library.cuMemsetD8Async(at, 0, bytes, stream.0))?;
         }
@@ -153,6 +162,20 @@ impl PinnedBuffer {
         // self`, which this borrow prevents.
         (self.state == CopyState::Idle)
             .then(|| unsafe { std::slice::from_raw_parts(self.at.as_ptr(), self.filled) })
+    }
+
+    /// Appends the bytes that the last copies transferred to `to`, on several threads: memory that is new
+    /// takes long to map. Appends nothing while copies may be in progress.
+    pub fn append_to(&self, to: &mut Vec<u8>) {
+        let from = self.bytes().unwrap_or_default();
+        to.reserve(from.len());
+        let Some(room) = to.spare_capacity_mut().get_mut(..from.len()) else { return };
+        let pieces = room.chunks_mut(PIECE).zip(from.chunks(PIECE)).collect();
+        WORKERS.map(pieces, from.len(), |(to, from): (&mut [MaybeUninit<u8>], _)| {
+            to.write_copy_of_slice(from);
+        });
+        // SAFETY: `room` is the `from.len()` bytes behind the length, and every piece of it was written.
+        unsafe { to.set_len(to.len() + from.len()) };
     }
 
     /// Checks that no copy is in progress and that parts of these sizes fit.

@@ -148,7 +148,7 @@ impl Digests {
         let work = || -> Result<Vec<Pointee>, Failure> {
             let stream = library.create_stream()?;
             let mut dma = PinnedBuffer::new(library, TRIAL)?;
-            dma.zero_device(stream, &[(self.slots, SLOTS * SLOT as usize)])?;
+            dma.zero_device(stream, [(self.slots, SLOTS * SLOT as usize)])?;
             self.settle(&mut dma)?;
             dma.copy_to_device(stream, &[(trial, &bytes)])?;
             self.settle(&mut dma)?;

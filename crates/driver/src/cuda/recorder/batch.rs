@@ -1,13 +1,13 @@
 //! A batch of launches that were copied to the host and wait for the decode thread.
 
-use crate::cuda::recorder::layout::{Area, Slot};
+use crate::cuda::recorder::layout::{Area, Slot, UsedRanges};
 use crate::cuda::recorder::state::PlacedLaunch;
 
 /// Launches of one generation, with a copy of the memory that holds their streams.
 pub(super) struct CopiedBatch {
     pub area: Area,
-    /// Device address of the copied heads and hashes.
-    pub used: u64,
+    /// Where the copied heads and hashes were.
+    pub used: UsedRanges,
     /// The copied bytes: `pool` bytes of the pool, then heads and hashes.
     pub bytes: Vec<u8>,
     pub pool: usize,

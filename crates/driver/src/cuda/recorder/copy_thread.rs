@@ -22,7 +22,7 @@ use crate::cuda::library::failure::Failure;
 use crate::cuda::library::handles::{Context, Stream};
 use crate::cuda::library::pinned::PinnedBuffer;
 use crate::cuda::recorder::batch::CopiedBatch;
-use crate::cuda::recorder::layout::{Area, CURSOR, GENERATIONS, Layout};
+use crate::cuda::recorder::layout::{Area, CURSOR, GENERATIONS, Layout, UsedRanges};
 use crate::cuda::recorder::limits::IDLE;
 use crate::cuda::recorder::shared::Shared;
 use crate::cuda::recorder::state::{Generation, Ownership, Phase, PlacedLaunch, Progress, State};
@@ -37,6 +37,10 @@ const MOMENT: Duration = Duration::from_millis(2);
 /// An open generation is closed after this long if some of its launches have ended and the other one is
 /// clean.
 const OLD: Duration = Duration::from_millis(50);
+
+/// An open generation is closed when its launches may have this many bytes and the other one is clean. So its
+/// copy begins before the program waits for it.
+const MUCH: u64 = 32 << 20;
 
 /// Ended launches are copied from among running ones when their generation is this old, unless a thread waits
 /// for them.
@@ -57,8 +61,10 @@ const END_ON_SIGNAL: Duration = Duration::from_secs(2);
 /// The copy thread, with the data that only it uses.
 pub(super) struct CopyThread {
     stream: Stream,
-    /// For cursors and for whole generations.
+    /// For cursors and for parts of generations.
     bulk: PinnedBuffer,
+    /// Takes turns with `bulk` while a generation is copied: one is filled while the other is read.
+    other: PinnedBuffer,
     /// Generation whose cursor is being read.
     looking: Option<usize>,
     /// Number of the last request for copies that this round answers.
@@ -83,10 +89,11 @@ enum CopyTask {
 }
 
 impl CopyThread {
-    pub fn new(stream: Stream, bulk: PinnedBuffer) -> CopyThread {
+    pub fn new(stream: Stream, [bulk, other]: [PinnedBuffer; 2]) -> CopyThread {
         CopyThread {
             stream,
             bulk,
+            other,
             looking: None,
             copies_requested: 0,
             among: Instant::now(),
@@ -297,7 +304,12 @@ impl CopyThread {
     ) -> Result<MutexGuard<'s, State>, Failure> {
         let (CopyTask::WholeGeneration(i) | CopyTask::EndedLaunches(i)) = due;
         let g = &mut state.generations[i];
-        let (area, used, contexts, running) = (g.area, g.arena.used(), g.arena.contexts(), g.pending > 0);
+        let (area, all, contexts, running) = (g.area, g.arena.used(), g.arena.contexts(), g.pending > 0);
+        let used = UsedRanges::of(
+            &shared.layout,
+            &g.arena,
+            g.launches.iter().map(|placed| (placed.slot, placed.writes_streams())),
+        );
         let slots =
             g.launches.iter().filter(|p| p.ownership == Ownership::Exclusive).map(|p| p.slot).collect();
         let launches = match due {
@@ -312,7 +324,7 @@ impl CopyThread {
         drop(state);
         self.looking = None;
         let start = Instant::now();
-        let mut read = self.read(shared, &area, used);
+        let mut read = self.read(shared, &area, &used);
         if matches!(due, CopyTask::EndedLaunches(_)) {
             self.among = Instant::now() + start.elapsed() * PART;
         }
@@ -323,7 +335,8 @@ impl CopyThread {
                 match bytes.take() {
                     Some(bytes) => {
                         let pool = *pool;
-                        Ok(CopiedBatch { area, used: used.0, bytes, pool, slots, launches, dead: None })
+                        let used = used.clone();
+                        Ok(CopiedBatch { area, used, bytes, pool, slots, launches, dead: None })
                     }
                     None => Err((launches, "there was no host memory for it".to_owned())),
                 }
@@ -331,10 +344,10 @@ impl CopyThread {
             Ok(None) => Err((launches, "it was not read back in time".to_owned())),
             Err(e) => {
                 let dead = format!("{} ({})", e.text, e.name);
-                match surviving_bytes(shared, used) {
+                match surviving_bytes(shared, all) {
                     Some(bytes) => Ok(CopiedBatch {
                         area,
-                        used: used.0,
+                        used: UsedRanges::whole(all),
                         bytes,
                         pool: 0,
                         slots,
@@ -360,9 +373,9 @@ impl CopyThread {
         }
         drop(state);
         // The next launches may have their heads where contexts lie now.
-        let [contexts, used] = [contexts, used].map(|(at, bytes)| (at, bytes as usize));
-        self.bulk
-            .zero_device(self.stream, &[(area.pool, pool), (area.cursor, CURSOR as usize), contexts, used])?;
+        let contexts = (contexts.0, contexts.1 as usize);
+        let others = [(area.pool, pool), (area.cursor, CURSOR as usize), contexts];
+        self.bulk.zero_device(self.stream, others.into_iter().chain(used.iter()))?;
         let done = self.settle(shared)?;
         let mut state = shared.lock();
         if done {
@@ -418,7 +431,7 @@ impl CopyThread {
         &mut self,
         shared: &Shared,
         area: &Area,
-        used: (u64, u64),
+        used: &UsedRanges,
     ) -> Result<Option<CopiedGeneration>, Failure> {
         if !self.settle(shared)? {
             return Ok(None);
@@ -429,21 +442,26 @@ impl CopyThread {
         }
         let chunk = shared.layout.chunk();
         let taken = (number(self.bulk.bytes()).min(shared.layout.pool) / chunk * chunk) as usize;
-        let mut bytes = std::mem::take(&mut shared.lock().spare);
-        if bytes.try_reserve_exact(taken + used.1 as usize).is_err() {
+        let all = taken + used.bytes() as usize;
+        let spare = shared.lock().take_spare(all);
+        let mut bytes = spare.unwrap_or_default();
+        if bytes.try_reserve_exact(all).is_err() {
             return Ok(Some((taken, None)));
         }
-        for (from, size) in [(area.pool, taken), (used.0, used.1 as usize)] {
-            let mut copied = 0;
-            while copied < size {
-                let part = (size - copied).min(self.bulk.size());
-                self.bulk.copy_from_device(self.stream, &[(from + copied as u64, part)])?;
-                if !self.settle(shared)? {
-                    return Ok(None);
-                }
-                bytes.extend_from_slice(self.bulk.bytes().unwrap_or_default());
-                copied += part;
+        let ranges = [(area.pool, taken)].into_iter().chain(used.iter());
+        let copies = divide(ranges, self.bulk.size());
+        for (i, parts) in copies.iter().enumerate() {
+            std::mem::swap(&mut self.bulk, &mut self.other);
+            self.bulk.copy_from_device(self.stream, parts)?;
+            if i > 0 {
+                self.other.append_to(&mut bytes);
             }
+            if !self.settle(shared)? {
+                return Ok(None);
+            }
+        }
+        if !copies.is_empty() {
+            self.bulk.append_to(&mut bytes);
         }
         Ok(Some((taken, Some(bytes))))
     }
@@ -485,7 +503,7 @@ fn deliver_surviving(shared: &Shared, to: &Sender<CopiedBatch>) {
         state.host_bytes += bytes.len() as u64;
         let _ = to.send(CopiedBatch {
             area,
-            used: used.0,
+            used: UsedRanges::whole(used),
             bytes,
             pool: 0,
             slots,
@@ -512,10 +530,28 @@ fn rotate_generations(state: &mut State, layout: &Layout, hurried: bool) {
     let ended = g.pending == 0 && (hurried || age > MOMENT);
     let filling = g.filled + g.estimated_bytes > layout.capacity() / 2 || g.arena.left() < layout.arena / 4;
     let full = g.filled > layout.pool / 4 * 3;
-    if !g.launches.is_empty() && (full || other && (ended || age > OLD || filling)) {
+    let much = g.filled + g.arena.used().1 > MUCH;
+    if !g.launches.is_empty() && (full || other && (ended || age > OLD || filling || much)) {
         state.close();
         state.reopen();
     }
+}
+
+/// Divides ranges (address and bytes) into groups of at most `most` bytes.
+fn divide(ranges: impl IntoIterator<Item = (u64, usize)>, most: usize) -> Vec<Vec<(u64, usize)>> {
+    let (mut groups, mut left) = (Vec::<Vec<(u64, usize)>>::new(), 0);
+    for (mut from, mut size) in ranges {
+        while size > 0 {
+            if left == 0 {
+                groups.push(Vec::new());
+                left = most.max(1);
+            }
+            let part = size.min(left);
+            groups.last_mut().into_iter().for_each(|group| group.push((from, part)));
+            (from, size, left) = (from + part as u64, size - part, left - part);
+        }
+    }
+    groups
 }
 
 /// Whether the recording must copy what it has now, because only the time for copies is left before this

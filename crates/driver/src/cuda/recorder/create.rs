@@ -107,11 +107,12 @@ impl Recorder {
             .map(|_| PinnedBuffer::new(library, STAGED))
             .collect::<Result<_, _>>()
             .map_err(failed)?;
-        let bulk =
-            PinnedBuffer::new(library, size((layout.pool + layout.arena).min(COPY_PART))).map_err(failed)?;
+        let part = size((layout.pool + layout.arena).min(COPY_PART));
+        let bulk = || PinnedBuffer::new(library, part).map_err(failed);
+        let bulk = [bulk()?, bulk()?];
         let (base, mapped) = place(library, &layout, on_host).map_err(failed)?;
         let generations = std::array::from_fn(|i| Generation::new(layout, layout.area(base, i)));
-        upload.zero_device(upload_stream, &[(base, size(layout.total()))]).map_err(failed)?;
+        upload.zero_device(upload_stream, [(base, size(layout.total()))]).map_err(failed)?;
         let start = Instant::now();
         let settle = |upload: &mut PinnedBuffer| {
             let settled = upload.wait(|| {
@@ -147,7 +148,7 @@ impl Recorder {
             size_history: SizeHistory::default(),
             tables: Tables::default(),
             host_bytes: 0,
-            spare: Vec::new(),
+            spares: Vec::new(),
             copies_requested: 0,
             copies_answered: 0,
             waited: Duration::ZERO,

@@ -22,7 +22,7 @@ use prlx_trace::{Level, Recording};
 
 use crate::cuda::recorder::batch::CopiedBatch;
 use crate::cuda::recorder::launch::Finished;
-use crate::cuda::recorder::layout::{Layout, Slot, WARP};
+use crate::cuda::recorder::layout::{Layout, Slot, UsedRanges, WARP};
 use crate::cuda::recorder::limits::IDLE;
 use crate::cuda::recorder::shared::Shared;
 use crate::cuda::recorder::state::{HostTimes, Ownership, PlacedLaunch, Progress};
@@ -37,11 +37,10 @@ pub(super) fn run(shared: &Shared, batches: &Receiver<CopiedBatch>, mut sink: Si
         match batches.recv_timeout(IDLE) {
             Ok(batch) => {
                 let size = batch.bytes.len() as u64;
-                let mut bytes = deliver(shared, batch, &mut sink);
-                bytes.clear();
+                let bytes = deliver(shared, batch, &mut sink);
                 let mut state = shared.lock();
                 state.host_bytes -= size;
-                state.spare = bytes;
+                state.keep_spare(bytes, shared.host);
                 drop(state);
                 shared.changed.notify_all();
             }
@@ -174,20 +173,19 @@ struct BatchMemory<'a> {
     pool: &'a [u8],
     /// Heads and hashes.
     arena: &'a [u8],
-    /// Device address of `arena`.
-    used: u64,
+    /// Where `arena` was.
+    used: &'a UsedRanges,
 }
 
 impl<'a> BatchMemory<'a> {
     fn of(shared: &Shared, batch: &'a CopiedBatch) -> BatchMemory<'a> {
         let (pool, arena) = batch.bytes.split_at_checked(batch.pool).unwrap_or_default();
-        BatchMemory { layout: shared.layout, pool, arena, used: batch.used }
+        BatchMemory { layout: shared.layout, pool, arena, used: &batch.used }
     }
 
     /// `bytes` bytes, `from` bytes after a device address.
     fn part(&self, at: u64, from: u64, bytes: u64) -> &'a [u8] {
-        let from = (at.wrapping_sub(self.used).wrapping_add(from)) as usize;
-        self.arena.get(from..).and_then(|a| a.get(..bytes as usize)).unwrap_or_default()
+        self.used.part(self.arena, at.saturating_add(from), bytes)
     }
 
     /// Bytes of the heads of `warps` warps, and of what else they have.
@@ -207,7 +205,8 @@ impl<'a> BatchMemory<'a> {
         let (before, own) = (self.room(first_warp, each), self.room(last - first_warp, each));
         LaunchBuffers {
             first_warp,
-            heads: self.part(slot.heads, before.0, own.0),
+            warps: last - first_warp,
+            heads: if placed.writes_streams() { self.part(slot.heads, before.0, own.0) } else { &[] },
             finals: self.part(slot.finals, before.1, own.1),
             layout: placed.plan.finals,
             sites: placed.plan.module.sites.len(),

@@ -10,6 +10,8 @@
 //! - Addresses are aligned as `prlx_trace::device` requires.
 //! - Track regions lie where their 32-bit cursors do not wrap.
 
+use std::ops::Range;
+
 use prlx_plan::Plan;
 use prlx_trace::device::tracks::{BEYOND, LOGS};
 use prlx_trace::device::{Context, Head, MAGAZINE_STRIDE, MAGAZINES, Shape, final_bytes, tracks};
@@ -31,6 +33,9 @@ pub(super) const GENERATIONS: usize = 2;
 
 /// Bytes reserved for the cursor, so that nothing shares its cache line.
 const ALONE: u64 = 256;
+
+/// Bytes that are copied although no launch uses them, rather than to begin another copy.
+const GAP: u64 = 32 << 10;
 
 /// Bytes of the cursor and the magazines behind it.
 pub(super) const CURSOR: u64 = ALONE + MAGAZINES * MAGAZINE_STRIDE;
@@ -253,6 +258,76 @@ impl Slot {
     /// Bytes of the track regions.
     pub fn track_bytes(&self) -> u64 {
         self.kind.tracks().bytes(self.kind.recorded()).unwrap_or(0)
+    }
+}
+
+/// Ranges of an arena that slots use, and where a copy of them has each: one after the other, in the order of
+/// their addresses.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(super) struct UsedRanges {
+    /// Addresses, and where the copy has the first of them.
+    ranges: Vec<(Range<u64>, u64)>,
+    /// Bytes of all ranges.
+    bytes: u64,
+}
+
+impl UsedRanges {
+    /// Those of slots in an arena, each with whether its launch can write streams: otherwise its heads stay
+    /// zero, and are left out. A short gap between two ranges costs less than another copy, so it counts as
+    /// used.
+    pub fn of(layout: &Layout, arena: &Arena, slots: impl IntoIterator<Item = (Slot, bool)>) -> UsedRanges {
+        let (start, bytes) = arena.used();
+        let parts = slots.into_iter().flat_map(|(slot, streams)| {
+            let (heads, others) = layout.room(slot.kind.warps(), slot.kind.each()).unwrap_or_default();
+            let others = slot.heads + heads..slot.heads + heads + others;
+            let first = if streams { slot.heads } else { others.start };
+            [first..others.end, slot.tracks..slot.tracks + slot.track_bytes()]
+        });
+        // Nodes of graphs may write to a slot in the other generation's arena.
+        let own =
+            |part: &Range<u64>| start <= part.start && part.start < part.end && part.end <= start + bytes;
+        let mut parts: Vec<Range<u64>> = parts.filter(own).collect();
+        parts.sort_by_key(|part| part.start);
+        let mut used = UsedRanges::default();
+        for part in parts {
+            match used.ranges.last_mut() {
+                Some((last, _)) if part.start <= last.end + GAP => {
+                    used.bytes += part.end.saturating_sub(last.end);
+                    last.end = last.end.max(part.end);
+                }
+                _ => used.push(part),
+            }
+        }
+        used
+    }
+    /// One range: `bytes` bytes at an address.
+    pub fn whole((at, bytes): (u64, u64)) -> UsedRanges {
+        let mut used = UsedRanges::default();
+        used.push(at..at + bytes);
+        used
+    }
+    fn push(&mut self, range: Range<u64>) {
+        let at = self.bytes;
+        self.bytes += range.end - range.start;
+        self.ranges.push((range, at));
+    }
+    /// Bytes of all ranges.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+    /// Address and bytes of each range.
+    pub fn iter(&self) -> impl Iterator<Item = (u64, usize)> {
+        self.ranges.iter().map(|(range, _)| (range.start, (range.end - range.start) as usize))
+    }
+    /// The part of a copy that has `bytes` bytes at an address; empty if they are not in one range.
+    pub fn part<'a>(&self, copy: &'a [u8], at: u64, bytes: u64) -> &'a [u8] {
+        let next = self.ranges.partition_point(|(range, _)| range.start <= at);
+        let found = next.checked_sub(1).and_then(|i| self.ranges.get(i));
+        let part =
+            found.filter(|(range, _)| bytes <= range.end.saturating_sub(at)).and_then(|(range, from)| {
+                copy.get((from + (at - range.start)) as usize..)?.get(..bytes as usize)
+            });
+        part.unwrap_or_default()
     }
 }
 

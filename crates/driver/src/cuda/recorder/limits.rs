@@ -41,7 +41,7 @@ pub(super) const STAGING: usize = 32;
 pub(super) const STAGED: usize = 32 << 10;
 
 /// Maximum number of bytes that are copied to the host at once. Pinned memory takes long to allocate.
-pub(super) const COPY_PART: u64 = 64 << 20;
+pub(super) const COPY_PART: u64 = 32 << 20;
 
 /// Maximum number of launches that share an event with a later one.
 pub(super) const SHARING: usize = 15;

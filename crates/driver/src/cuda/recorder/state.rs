@@ -54,6 +54,10 @@ pub(super) enum Ownership {
 }
 
 impl PlacedLaunch {
+    /// Whether the launch can write more than what its warps leave at their end.
+    pub fn writes_streams(&self) -> bool {
+        self.plan.most_elements(self.launch.kernel) != Some(0)
+    }
     /// Whether this generation delivers the launch.
     pub fn counts(&self) -> bool {
         matches!(self.progress, Progress::Pending | Progress::Done)
@@ -201,8 +205,8 @@ pub(super) struct State {
     pub tables: Tables,
     /// Bytes that are copied to the host and not yet delivered.
     pub host_bytes: u64,
-    /// Memory of a delivered batch, for the next one: new memory takes longer to map than to fill.
-    pub spare: Vec<u8>,
+    /// Memory of delivered batches, for the next ones: new memory takes longer to map than to fill.
+    pub spares: Vec<Vec<u8>>,
     /// Number of requests for copies of ended launches.
     pub copies_requested: u64,
     /// Number of the last request that was answered.
@@ -408,6 +412,22 @@ impl State {
             }
         }
         self.open.is_some()
+    }
+    /// Memory of a delivered batch for a copy of this many bytes: the smallest that is large enough, else the
+    /// largest.
+    pub fn take_spare(&mut self, bytes: usize) -> Option<Vec<u8>> {
+        let fits = |spare: &&Vec<u8>| spare.capacity() >= bytes;
+        let i = self.spares.iter().position(|spare| fits(&spare)).or(self.spares.len().checked_sub(1))?;
+        Some(self.spares.remove(i))
+    }
+    /// Keeps the memory of a delivered batch, unless more than `most` bytes would be kept.
+    pub fn keep_spare(&mut self, mut spare: Vec<u8>, most: u64) {
+        spare.clear();
+        let kept: usize = self.spares.iter().map(Vec::capacity).sum();
+        if self.host_bytes.saturating_add((kept + spare.capacity()) as u64) <= most {
+            let i = self.spares.partition_point(|other| other.capacity() < spare.capacity());
+            self.spares.insert(i, spare);
+        }
     }
     /// Takes all launches out of a generation.
     pub fn take(&mut self, generation: usize) -> Vec<PlacedLaunch> {
