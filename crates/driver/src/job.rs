@@ -65,6 +65,14 @@ pub struct AmdObject {
     pub warp_size: WarpSize,
 }
 
+impl Job {
+    /// Sets the schedule seed of the launch and of those before it.
+    pub fn set_seed(&mut self, seed: u64) {
+        self.config.seed = seed;
+        self.before.iter_mut().for_each(|before| before.config.seed = seed);
+    }
+}
+
 /// A launch of another kernel of the module, before the launch of the job.
 #[derive(Clone, PartialEq, Debug)]
 pub struct LaunchBefore {

@@ -52,7 +52,9 @@ impl CodeMatch {
             ..CodeMatch::default()
         };
         let keys = [a, b].map(|code| code.iter().map(|i| key(i, Detail::All)).collect::<Vec<u64>>());
-        out.same = keys[0] == keys[1];
+        // The text also says which registers are used.
+        let equal = |(x, y): (&Instruction, &Instruction)| x.place.instruction == y.place.instruction;
+        out.same = keys[0] == keys[1] && a.iter().zip(b).all(equal);
         out.changes = SourceChanges::new(sides, files);
         out.align(&keys, [0..a.len(), 0..b.len()]);
         // Instructions on one line that differ in a constant are partners where they are. Copies of a loop's

@@ -219,6 +219,14 @@ fn with_line(walk: &Walk<'_>, chain: &[&Pair], side: usize, at: At) -> At {
 /// The values of the last pair, in words.
 fn operands(walk: &Walk<'_>, last: Option<&Pair>, found: &Found) -> Option<String> {
     let pair = last?;
+    // A half of a wide register says little.
+    let half = |s: usize| {
+        let bits = found.places[s].and_then(|at| walk.flows[s].instruction(at)).map(|i| i.ty.bits());
+        bits == Some(64) && walk.flows[s].type_of(&pair.sources[s]).is_some_and(|ty| ty.bits() == 32)
+    };
+    if half(0) || half(1) {
+        return None;
+    }
     let ty = [0, 1].map(|s| walk.flows[s].used_as(&pair.sources[s]));
     let shown = [0, 1].map(|s| {
         let value = walk.flows[s].value(&pair.sources[s], pair.users[s])?;

@@ -362,6 +362,9 @@ impl<'a> Flow<'a> {
         let offset = word.address.wrapping_sub(writer.address);
         match instruction.action {
             Action::Store => {
+                if let Some(source) = self.stored_element(writer, word) {
+                    return Some(source);
+                }
                 let flow = self.data.warps.get(writer.at.warp as usize)?;
                 let accesses = flow.accesses_of(writer.at.visit).iter();
                 let own = |a: &&Access| a.kind == AccessKind::Write && a.lanes >> writer.at.lane & 1 == 1;
@@ -509,7 +512,7 @@ pub(super) fn lanes(mask: u64) -> impl Iterator<Item = u32> {
 }
 
 /// The owner of the memory that a lane accesses.
-fn owner(access: &Access, lane: u32) -> u64 {
+pub(super) fn owner(access: &Access, lane: u32) -> u64 {
     match access.space {
         Space::Local => access.owner + u64::from(lane - access.lanes.trailing_zeros().min(lane)),
         _ => access.owner,

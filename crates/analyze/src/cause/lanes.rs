@@ -3,6 +3,7 @@
 use prlx_trace::dataflow::{Instruction, Operand, Operation};
 
 use super::flow::{At, Flow};
+use super::fragments::wmma_inputs;
 
 /// Lanes of the warps of PTX, for whose instructions fragments and shuffles are described.
 const LANES: u32 = 32;
@@ -52,6 +53,9 @@ pub(super) fn matrix_inputs(instruction: &Instruction, lane: u32, n: usize) -> V
         let quad = lane & !3;
         let row = (results..count.min(results + 4)).flat_map(|i| (quad..quad + 4).map(move |l| (i, l)));
         return std::iter::once((n, lane)).chain(row).collect();
+    }
+    if instruction.opcode.starts_with("wmma") {
+        return wmma_inputs(instruction, lane, n).unwrap_or_else(|| all(count));
     }
     if !instruction.opcode.starts_with("mma.sync") || results == 0 {
         return all(count);

@@ -26,6 +26,7 @@ mod code_match;
 mod duplicates;
 mod explain;
 mod flow;
+mod fragments;
 mod lanes;
 mod nan;
 mod origins;

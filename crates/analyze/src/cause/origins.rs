@@ -18,8 +18,13 @@ impl Walk<'_> {
         if let Some(skipped) = self.skipped_load(pair, p, 1 - side) {
             let mut places = p.users.map(Some);
             places[1 - side] = Some(skipped);
-            let what = format!("a guard turns this load off in {}", name(1 - side));
-            return self.find(pair, CauseClass::Guard, 1, places, what);
+            // The checks drop loads that are out of bounds.
+            let guarded = self.flows[1 - side].instruction(skipped).is_some_and(|i| i.guard.is_some());
+            let (class, what) = match guarded {
+                true => (CauseClass::Guard, "a guard turns this load off in"),
+                false => (CauseClass::Address, "this load is out of bounds and was not made in"),
+            };
+            return self.find(pair, class, 1, places, format!("{what} {}", name(1 - side)));
         }
         if self.counterpart(pair, p) {
             return;

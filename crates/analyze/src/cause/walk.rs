@@ -249,6 +249,8 @@ impl<'a> Walk<'a> {
                     let sources = [self.flows[0].operand(&a, users[0]), self.flows[1].operand(&b, users[1])];
                     self.push(pair, sources, users, Some(Context::Guard));
                 }
+                // The checks drop accesses that are out of bounds.
+                guards if guards[other].is_none() => self.dropped(pair, users, other),
                 _ => {
                     let what = format!("a guard turns this off in {}", name(other));
                     self.find(pair, CauseClass::Guard, 1, users.map(Some), what);
@@ -258,6 +260,16 @@ impl<'a> Walk<'a> {
         }
         let Some(word) = word else { return false };
         self.other_address(pair, both(at, there), (other, there), word)
+    }
+    /// One side's access was not made although nothing turns it off: it was out of bounds.
+    fn dropped(&mut self, pair: usize, users: [At; 2], side: usize) {
+        let (pairs, found) = (self.pairs.len(), self.found.len());
+        self.addresses(pair, users);
+        if self.pairs.len() == pairs {
+            self.found.truncate(found);
+            let what = format!("this access is out of bounds in {}, and was not made", name(side));
+            self.find(pair, CauseClass::Address, 1, users.map(Some), what);
+        }
     }
     /// The warp and lane of the thread that corresponds to the thread of `at`, a visit of `side`: the one at
     /// the same position. With other launch dimensions it is the thread that uses the other value of the
@@ -358,7 +370,8 @@ impl<'a> Walk<'a> {
     }
     fn one_written(&mut self, pair: usize, p: &Pair, words: [Word; 2], side: usize, writer: Writer) {
         let lacking = 1 - side;
-        if self.same_geometry && self.missing(pair, side, writer.at, Some(&words[lacking])) {
+        let same_place = self.same_place(&words);
+        if same_place && self.same_geometry && self.missing(pair, side, writer.at, Some(&words[lacking])) {
             return;
         }
         let mut places = [None, None];
@@ -374,8 +387,7 @@ impl<'a> Walk<'a> {
     }
     /// Both sides read what the memory held before the launch.
     fn initial(&mut self, pair: usize, p: &Pair, words: [Word; 2]) {
-        let places = [0, 1].map(|s| Canonical::of_address(self.flows[s], words[s].space, words[s].address));
-        if places[0] != places[1] {
+        if !self.same_place(&words) {
             return self.find(pair, CauseClass::Address, 2, p.users.map(Some), "the addresses differ".into());
         }
         match words[0].space {
@@ -401,7 +413,8 @@ impl<'a> Walk<'a> {
         let numbers = [0, 1].map(|s| self.flows[s].number(at[s]));
         let thread = [0, 1].map(|s| (self.flows[s].thread(at[s]), self.flows[s].trip(at[s])));
         let matches = self.code.matches(numbers[0], numbers[1]);
-        if self.same_geometry && self.code.similar && !(matches && thread[0] == thread[1]) {
+        let same = matches && thread[0] == thread[1];
+        if self.same_geometry && self.code.similar && !same && self.same_place(&words) {
             // The later write is the one too many, or the one that the other side lacks.
             let a = self.missing(pair, 1, at[1], Some(&words[0]));
             if a || self.missing(pair, 0, at[0], Some(&words[1])) {
@@ -519,12 +532,9 @@ impl<'a> Walk<'a> {
             let what = format!("A uses argument `{}`, B argument `{}`", names[0], names[1]);
             return self.find(pair, CauseClass::Operation, 0, p.users.map(Some), what);
         }
-        let places = [0, 1].map(|s| Canonical::of_address(self.flows[s], [x, y][s].space, [x, y][s].address));
-        let same_layout = self.same_geometry && self.code.similar;
-        if places[0] == places[1] || x.space != Space::Global && !same_layout {
-            return self.push(pair, [x, y].map(Source::Memory), at, None);
+        if !self.fragments(pair, at, n) {
+            self.loaded(pair, [x, y], at, at);
         }
-        self.addresses(pair, at);
     }
     fn select(&mut self, pair: usize, at: [At; 2], [a, b]: [&Instruction; 2], n: usize) {
         let predicate =

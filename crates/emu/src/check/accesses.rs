@@ -1,18 +1,19 @@
 //! The memory accesses of a step, lane by lane, before the step runs.
 //!
 //! # Limitations
-//! Tiles of `wmma` are missing, and shared memory that only a multicast reaches.
+//! Shared memory that only a multicast reaches is missing.
 
 use prlx_trace::check::Space;
 
 use crate::code::{
     AddrSpace, AsyncStoreKind, Code, MatrixOp, MemAccess, Op, TensorCopy, TensorOp, TensorWarpOp, WarpOpKind,
-    window,
+    WmmaTile, window,
 };
 use crate::exec::cta_state::CtaState;
 use crate::exec::grid_shape;
 use crate::exec::launch::Launch;
 use crate::exec::warp_state::Warp;
+use crate::matrix::mma;
 use crate::mem::Region;
 use crate::mem::access::{self, VisibleMemory, each};
 use prlx_lanes::{LANES, V64};
@@ -205,6 +206,7 @@ pub fn accesses(warp: &Warp, code: &Code, op: &Op, m: u32) -> Vec<WarpAccess> {
             WarpOpKind::Matrix(t) => match &code.matrix[t as usize] {
                 MatrixOp::Load { mem, .. } => rows(warp, AccessKind::Read, mem, m),
                 MatrixOp::Store { mem, .. } => rows(warp, AccessKind::Write, mem, m),
+                MatrixOp::Tile(tile) => elements(warp, tile, m),
                 _ => Vec::new(),
             },
             WarpOpKind::Tensor(t) => match &code.tensor_warp_ops[t as usize] {
@@ -274,6 +276,21 @@ pub fn tiles(warp: &Warp, r: &VisibleMemory<'_>, copy: &TensorCopy, m: u32) -> V
     let counted =
         copy.mbarrier.as_ref().map(|mem| WarpAccess::new(warp, AccessKind::Update, mem, 8, tile.lanes));
     [Some(tile), counted].into_iter().flatten().chain(rows).collect()
+}
+
+/// The accesses of `wmma.load` and `wmma.store`: each lane accesses its elements one after the other.
+fn elements(warp: &Warp, tile: &WmmaTile, m: u32) -> Vec<WarpAccess> {
+    let kind = if tile.store { AccessKind::Write } else { AccessKind::Read };
+    let base = access::all_addresses(&warp.planes, &tile.mem);
+    let element = |i: usize| WarpAccess {
+        kind,
+        space: tile.mem.space,
+        addr: mma::element_addresses(&warp.planes, tile, &base, i),
+        bytes: [tile.mem.size.into(); LANES],
+        align: tile.mem.size.into(),
+        lanes: m,
+    };
+    (0..mma::elements_per_lane(tile)).map(element).collect()
 }
 
 /// The access of a matrix load or store: each of the first lanes gives the address of a row of 16 bytes.

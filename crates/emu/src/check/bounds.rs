@@ -3,6 +3,7 @@
 use prlx_lanes::Planes;
 use prlx_trace::check::{Kind, Memory, Side, Space};
 
+use crate::code::window;
 use crate::exec::launch::Launch;
 use crate::exec::pointer;
 
@@ -130,6 +131,9 @@ fn words(
         },
         _ => {
             let Some(a) = &m.allocation else { return format!("{does}, and nothing is allocated") };
+            if let Some(n) = before_space(m.space, m.address) {
+                return format!("{does}, {} before the first of {} memory", count(n, "byte"), m.space.name());
+            }
             let end = a.base.saturating_add(a.bytes);
             let last = m.address.saturating_add(bytes.into());
             let where_ = if m.address >= end {
@@ -148,6 +152,18 @@ fn words(
             format!("{does}, {where_}")
         }
     }
+}
+
+/// How many bytes an address lies before the first one of its space, whose addresses begin at 0: an offset
+/// below 0, as far as instructions have bits for it.
+fn before_space(space: Space, address: u64) -> Option<u64> {
+    let size = match space {
+        Space::Shared => u128::from(window::CTA),
+        Space::Local => 1 << 64,
+        _ => return None,
+    };
+    let before = size.checked_sub(u128::from(address))?;
+    (before < size / 2).then_some(before as u64)
 }
 
 /// The name of an allocation, in backquotes.

@@ -506,6 +506,15 @@ impl InitCheck {
                         self.memory.set(region, at, 16, undefined);
                     }
                 }),
+                // The elements of undefined registers count as defined, as long as others of the fragment are.
+                MatrixOp::Tile(tile) if tile.store => accesses.iter().for_each(|t| {
+                    each(t.lanes & m, |l| {
+                        if let Some((region, at)) = t.at(r, l) {
+                            let undefined = if lanes & m == m { u64::MAX } else { 0 };
+                            self.memory.set(region, at, t.bytes[l], undefined);
+                        }
+                    });
+                }),
                 MatrixOp::Mma(op) => {
                     let sizes = [1, 2, 3].map(|i| op.planes[i].len());
                     // Constants have no register. If there are some, the registers cannot be split by matrix.

@@ -157,8 +157,8 @@ fn space(i: &Inst) -> Space {
 fn action(i: &Inst) -> Action {
     let name = i.semantics.opcode.split('.').next().unwrap_or_default();
     match i.class {
-        _ if name == "ldmatrix" => Action::Load,
-        _ if name == "stmatrix" => Action::Store,
+        _ if name == "ldmatrix" || i.semantics.opcode.starts_with("wmma.load") => Action::Load,
+        _ if name == "stmatrix" || i.semantics.opcode.starts_with("wmma.store") => Action::Store,
         _ if matches!(name, "cvta" | "mov") => Action::Move,
         Class::Move => Action::Move,
         Class::Integer | Class::Float => Action::Compute,

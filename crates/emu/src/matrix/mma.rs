@@ -22,7 +22,7 @@ use crate::mem::access::{self, AccessError, VisibleMemory};
 use prlx_lanes::fp8::{Byte, E4m3, E5m2};
 use prlx_lanes::half::{Bf16, F16, Half};
 use prlx_lanes::round::narrow_odd;
-use prlx_lanes::{LANES, Planes, V32};
+use prlx_lanes::{LANES, Planes, V32, V64};
 
 /// Rows and columns that are worked on at once.
 const ROWS: usize = 4;
@@ -368,6 +368,24 @@ fn places(op: &Mma, mut f: impl FnMut(usize, usize, usize, usize, usize)) {
     }
 }
 
+/// Elements of a `wmma` fragment that a lane loads or stores.
+pub fn elements_per_lane(t: &WmmaTile) -> usize {
+    (t.rows * t.cols) as usize / LANES
+}
+
+/// The address of element `i` of each lane, from the addresses of the matrix.
+pub fn element_addresses(p: &Planes, t: &WmmaTile, base: &V64, i: usize) -> V64 {
+    let (mut addr, each) = (*base, elements_per_lane(t));
+    for (l, a) in addr.0.iter_mut().enumerate() {
+        let at = l * each + i;
+        let (row, col) = ((at / t.cols as usize) as u64, (at % t.cols as usize) as u64);
+        let (major, minor, across) = if t.col { (col, row, t.rows) } else { (row, col, t.cols) };
+        let stride = t.stride.map_or(across, |s| p.w32[usize::from(s)].0[l] / t.unit);
+        *a = a.wrapping_add((major * u64::from(stride) + minor) * u64::from(t.mem.size));
+    }
+    addr
+}
+
 /// Loads or stores a `wmma` fragment.
 ///
 /// # Errors
@@ -379,19 +397,12 @@ pub fn tile(
     t: &WmmaTile,
 ) -> Result<(), Box<AccessError>> {
     let base = access::all_addresses(p, &t.mem);
-    let each = (t.rows * t.cols) as usize / LANES;
+    let each = elements_per_lane(t);
     let size = u64::from(t.mem.size);
     let per = if t.bits == 64 { 1 } else { 32 / t.bits as usize };
     let (total, keep) = (t.mem.planes.len() * per, u64::MAX >> (64 - t.bits));
     for i in 0..each {
-        let mut addr = base;
-        for (l, a) in addr.0.iter_mut().enumerate() {
-            let at = l * each + i;
-            let (row, col) = ((at / t.cols as usize) as u64, (at % t.cols as usize) as u64);
-            let (major, minor, across) = if t.col { (col, row, t.rows) } else { (row, col, t.cols) };
-            let stride = t.stride.map_or(across, |s| p.w32[usize::from(s)].0[l] / t.unit);
-            *a = a.wrapping_add((major * u64::from(stride) + minor) * size);
-        }
+        let addr = element_addresses(p, t, &base, i);
         let place = |i: usize| (t.mem.planes[i / per], (i % per) as u32 * t.bits);
         if t.store {
             let (plane, shift) = place(i);

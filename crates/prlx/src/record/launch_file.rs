@@ -27,7 +27,7 @@ pub fn load(path: &Path, device: &DeviceOptions) -> Result<Job> {
     input::require_launch_file(path)?;
     let mut job = Job::load(path)?;
     if let Some(seed) = device.seed {
-        job.config.seed = seed;
+        job.set_seed(seed);
     }
     Ok(job)
 }
@@ -35,7 +35,7 @@ pub fn load(path: &Path, device: &DeviceOptions) -> Result<Job> {
 /// The same launch under another schedule of the CPU device.
 pub fn with_seed(job: &Job, seed: u64) -> Job {
     let mut job = job.clone();
-    job.config.seed = seed;
+    job.set_seed(seed);
     job
 }
 

@@ -1,0 +1,202 @@
+//! Where the elements of fragments lie: in memory for `ldmatrix`, `stmatrix` and `wmma.load`, in registers of
+//! other lanes for `wmma.mma`.
+//!
+//! # Limitations
+//! - PTX leaves the layout of `wmma` fragments open. This is the layout of the CPU device, whose data flow it is.
+//! - `ldmatrix` and `stmatrix` with elements of 8 bits or less, and `wmma` with elements below a byte, are not
+//!   divided.
+
+use prlx_trace::check::Space;
+use prlx_trace::dataflow::{Access, Instruction};
+
+use super::flow::{At, Flow, Source, Word, Writer, owner};
+use super::value::Canonical;
+use super::walk::Walk;
+
+/// Lanes of a warp of NVIDIA GPUs, the only ones with these instructions.
+const LANES: u32 = 32;
+
+/// An element of a register that a fragment was loaded into.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Element {
+    /// Its lowest bit in the register.
+    shift: u32,
+    /// Number of bits.
+    bits: u32,
+    /// Where it was loaded from.
+    word: Word,
+    /// The lane that gave the address.
+    from: u32,
+}
+
+impl Flow<'_> {
+    /// The elements of result `n` of a load of a fragment; `None` for other instructions.
+    pub(super) fn elements(&self, at: At, n: usize) -> Option<Vec<Element>> {
+        let instruction = self.instruction(at)?;
+        let accesses = self.data.warps.get(at.warp as usize)?.accesses_of(at.visit);
+        if instruction.opcode.starts_with("wmma.load") {
+            let own: Vec<&Access> = accesses.iter().filter(|a| a.lanes >> at.lane & 1 == 1).collect();
+            let bytes = own.first()?.bytes.clamp(1, 8);
+            let per = (4 / bytes as usize).max(1);
+            let element = |i: usize| {
+                let word = self.word(own.get((n * per + i) % own.len())?, at, at.lane, 0, bytes)?;
+                Some(Element { shift: i as u32 * bytes * 8, bits: bytes * 8, word, from: at.lane })
+            };
+            return (0..per).map(element).collect();
+        }
+        let transposed = rows_of_halves(instruction, "ldmatrix")?;
+        let element = |i: u32| {
+            let (row, column) = (at.lane / 4, at.lane % 4 * 2 + i);
+            let (row, column) = if transposed { (column, row) } else { (row, column) };
+            let from = n as u32 * 8 + row;
+            let access = accesses.iter().find(|a| from < 64 && a.lanes >> from & 1 == 1)?;
+            let word = self.word(access, at, from, u64::from(column) * 2, 2)?;
+            Some(Element { shift: i * 16, bits: 16, word, from })
+        };
+        (0..2).map(element).collect()
+    }
+    /// The register of which lane `stmatrix` stored to a word.
+    pub(super) fn stored_element(&self, writer: &Writer, word: &Word) -> Option<Source> {
+        let instruction = self.instruction(writer.at)?;
+        let transposed = rows_of_halves(instruction, "stmatrix")?;
+        let (row, column) = (writer.at.lane % 8, word.address.checked_sub(writer.address)? as u32 / 2 % 8);
+        let (row, column) = if transposed { (column, row) } else { (row, column) };
+        let operand = instruction.operands.get(writer.at.lane as usize / 8)?;
+        Some(self.operand(operand, At { lane: row * 4 + column / 2, ..writer.at }))
+    }
+    fn word(&self, access: &Access, at: At, lane: u32, offset: u64, bytes: u32) -> Option<Word> {
+        let flow = self.data.warps.get(at.warp as usize)?;
+        Some(Word {
+            space: access.space,
+            owner: owner(access, lane),
+            address: flow.address(access, lane)? + offset,
+            bytes,
+            before: self.order(at),
+        })
+    }
+}
+
+/// Whether a load or store of 8×8 tiles with elements of 16 bits transposes them; `None` for others.
+fn rows_of_halves(instruction: &Instruction, name: &str) -> Option<bool> {
+    let mut words = instruction.opcode.split('.');
+    let halves = words.next() == Some(name) && instruction.opcode.contains(".m8n8.");
+    halves.then(|| words.any(|word| word == "trans"))
+}
+
+impl Walk<'_> {
+    /// Follows the elements that differ in two results of loads of fragments. Returns false for other loads.
+    pub(super) fn fragments(&mut self, pair: usize, at: [At; 2], n: [usize; 2]) -> bool {
+        let elements = [0, 1].map(|s| self.flows[s].elements(at[s], n[s]));
+        let [Some(a), Some(b)] = elements else { return false };
+        let values = [0, 1].map(|s| self.flows[s].value(&Source::Result(at[s], n[s]), at[s]));
+        for (x, y) in a.iter().zip(&b) {
+            let part = |s: usize, e: &Element| values[s].map(|v| v >> e.shift & (u64::MAX >> (64 - e.bits)));
+            let [p, q] = [part(0, x), part(1, y)];
+            if p.is_some() && p == q {
+                continue;
+            }
+            let words = [x.word, y.word];
+            let users = [At { lane: x.from, ..at[0] }, At { lane: y.from, ..at[1] }];
+            self.loaded(pair, words, at, users);
+        }
+        true
+    }
+    /// Follows two words that loads read; `users` have the addresses.
+    pub(super) fn loaded(&mut self, pair: usize, words: [Word; 2], at: [At; 2], users: [At; 2]) {
+        let same_layout = self.same_geometry && self.code.similar;
+        if self.same_place(&words) || words[0].space != Space::Global && !same_layout {
+            return self.push(pair, words.map(Source::Memory), at, None);
+        }
+        self.addresses(pair, users);
+    }
+    /// Whether two words are the same place on both sides.
+    pub(super) fn same_place(&self, words: &[Word; 2]) -> bool {
+        let [a, b] = [0, 1].map(|s| Canonical::of_address(self.flows[s], words[s].space, words[s].address));
+        a == b
+    }
+}
+
+/// Operands (by number) and lanes that element `n` of a lane's result of `wmma.mma` depends on; `None` for
+/// elements below a byte. The elements of a fragment are divided over the lanes in order: those of A and of
+/// the accumulators row by row, those of B column by column.
+pub(super) fn wmma_inputs(instruction: &Instruction, lane: u32, n: usize) -> Option<Vec<(usize, u32)>> {
+    let mut words = instruction.opcode.split('.');
+    let shape = words.by_ref().find_map(shape)?;
+    let types: Vec<&str> = words.collect();
+    let (of_a, of_d) = match types[..] {
+        [d, _] => ("f16", d),
+        [d, a, ..] => (a, d),
+        _ => return None,
+    };
+    let [rows, columns, depth] = shape;
+    let per = |ty: &str| match ty {
+        "f16" | "bf16" => Some(2),
+        "s8" | "u8" => Some(4),
+        "f32" | "s32" | "tf32" | "f64" => Some(1),
+        _ => None,
+    };
+    let (per_a, per_d) = (per(of_a)?, per(of_d)?);
+    // Fragments of halves always have eight registers.
+    let registers = |elements: u32| if of_a == "f16" { 8 } else { (elements / LANES / per_a).max(1) };
+    let (a, b) = (registers(rows * depth), registers(columns * depth));
+    let each = |elements: u32| (elements / LANES).max(1);
+    let place = |index: u32, elements: u32, per: u32| (index % each(elements) / per, index / each(elements));
+    let (mut out, results) = (Vec::new(), rows * columns);
+    for i in 0..per_d {
+        let element = lane * each(results) + (n as u32 * per_d + i) % each(results);
+        let (row, column) = (element / columns, element % columns);
+        let count = u32::try_from(instruction.operands.len()).ok()?.checked_sub(a + b)?;
+        let (register, of) = place(element, results, (each(results) / count.max(1)).max(1));
+        out.push((a + b + register, of));
+        for k in 0..depth {
+            let (register, of) = place(row * depth + k, rows * depth, per_a);
+            out.push((register, of));
+            let (register, of) = place(column * depth + k, columns * depth, per_a);
+            out.push((a + register, of));
+        }
+    }
+    out.sort_unstable();
+    out.dedup();
+    Some(out.into_iter().map(|(register, of)| (register as usize, of)).collect())
+}
+
+/// Rows, columns and depth of a product: `m16n16k16`.
+fn shape(word: &str) -> Option<[u32; 3]> {
+    let (m, rest) = word.strip_prefix('m')?.split_once('n')?;
+    let (n, k) = rest.split_once('k')?;
+    Some([m.parse().ok()?, n.parse().ok()?, k.parse().ok()?])
+}
+
+#[cfg(test)]
+mod tests {
+    use prlx_trace::dataflow::{Action, Operand};
+
+    use super::*;
+
+    #[test]
+    fn a_product_depends_on_a_row_and_a_column() {
+        let product = |opcode: &str, operands: u32| Instruction {
+            opcode: opcode.into(),
+            action: Action::Matrix,
+            operands: (0..operands).map(Operand::Register).collect(),
+            ..Instruction::default()
+        };
+        // A and B have 8 elements in each lane, two of which make a register; rows of both take two lanes.
+        let sum = product("wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32", 24);
+        let inputs = wmma_inputs(&sum, 3, 2).unwrap();
+        // Element 26 of the result: row 1, column 10.
+        let registers =
+            |first: usize, lanes: [u32; 2]| (first..first + 4).flat_map(move |r| lanes.map(|lane| (r, lane)));
+        let want: Vec<_> = registers(0, [2, 3]).chain(registers(8, [20, 21])).chain([(18, 3)]).collect();
+        assert_eq!(inputs, want);
+        let bytes = product("wmma.mma.sync.aligned.row.col.m16n16k16.s32.s8.s8.s32", 12);
+        assert_eq!(
+            wmma_inputs(&bytes, 0, 0).unwrap(),
+            [(0, 0), (0, 1), (1, 0), (1, 1), (2, 0), (2, 1), (3, 0), (3, 1), (4, 0)]
+        );
+        assert_eq!(
+            wmma_inputs(&product("wmma.mma.xor.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32", 4), 0, 0),
+            None
+        );
+    }
+}
