@@ -506,7 +506,7 @@ impl InitCheck {
                         self.memory.set(region, at, 16, undefined);
                     }
                 }),
-                // The elements of undefined registers count as defined, as long as others of the fragment are.
+                // Undefined registers count as defined, as long as others of the fragment are.
                 MatrixOp::Tile(tile) if tile.store => accesses.iter().for_each(|t| {
                     each(t.lanes & m, |l| {
                         if let Some((region, at)) = t.at(r, l) {
