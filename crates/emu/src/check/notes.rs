@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 
 use prlx_trace::check::{Kind, Space};
 
-use crate::code::Op;
+use crate::code::{Code, MatrixOp, Op, WarpOpKind};
 use crate::exec::launch::Launch;
 use crate::mem::access::each;
 use prlx_lanes::LANES;
@@ -50,9 +50,18 @@ pub struct PerformanceNotes {
 }
 
 impl PerformanceNotes {
-    /// Counts an access.
-    pub fn count(&mut self, op: &Op, t: &WarpAccess, here: WarpStep) {
-        if !matches!(op, Op::Ld(_) | Op::St(_) | Op::Exchange(_)) || t.lanes == 0 {
+    /// Counts an access. Which lane accesses which element of a `wmma` fragment is open in PTX, so its accesses
+    /// do not count.
+    pub fn count(&mut self, code: &Code, op: &Op, t: &WarpAccess, here: WarpStep) {
+        let counts = match *op {
+            Op::Ld(_) | Op::St(_) => true,
+            Op::Exchange(i) => match code.warp_ops[i as usize].kind {
+                WarpOpKind::Matrix(t) => !matches!(code.matrix[t as usize], MatrixOp::Tile(_)),
+                _ => true,
+            },
+            _ => false,
+        };
+        if !counts || t.lanes == 0 {
             return;
         }
         let space = |l: usize| accesses::space(t.space, t.addr.0[l]);

@@ -21,7 +21,7 @@
 //! - At most four unordered readers of a word are remembered.
 //! - A wait acquires what all arrivals have released so far, including those for the next phase.
 //! - Cluster scope counts as device scope. `fence.mbarrier_init` counts as a full fence. Order by `fence.sc`
-//! - Reads of `wgmma` and `wmma.load` are not checked.
+//! - Reads of `wgmma` are not checked.
 
 use std::sync::Arc;
 
