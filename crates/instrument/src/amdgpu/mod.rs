@@ -22,15 +22,20 @@
 mod allocation;
 mod arithmetic;
 mod assembler;
+mod borrowed;
 mod compile;
 mod copy;
+mod exec;
 mod function;
 mod kernels;
+mod liveness;
 mod lower;
 mod memory;
 mod misfit;
+mod numbers;
 mod operands;
 mod registers;
 mod routine;
+mod spill;
 
 pub(crate) use self::lower::lower;
