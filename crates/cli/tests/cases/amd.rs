@@ -1,6 +1,6 @@
 //! AMD's code with calls (`tests/kernels/amd/calls.c`), with jumps by address (`jumps.gfx942.s`) and without
-//! free registers (`full.s`): results, and the same visits of each lane however a kernel is recorded: by hooks
-//! or by instrumented code.
+//! free registers (`full.s`): results, and the same visits of each lane however a kernel is recorded: by
+//! hooks or by instrumented code.
 //!
 //! # Invariants
 //! - The expected results are computed here, in another way than the kernels do it.
