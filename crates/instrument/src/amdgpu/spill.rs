@@ -269,7 +269,7 @@ impl Taker {
     /// If there are none.
     pub(super) fn take(&mut self, count: u32) -> Result<u8, Misfit> {
         let place = self.find(count, |_| true).ok_or(Misfit::Registers(misfit::Bank::Vector))?;
-        (place..place + count as u8).for_each(|n| self.taken.insert(Reg::V(n)));
+        (0..=255).skip(place.into()).take(count as usize).for_each(|n| self.taken.insert(Reg::V(n)));
         // They are no longer for others.
         self.never = self.never.or(self.taken);
         Ok(place)
@@ -389,5 +389,47 @@ impl Swap {
             // A matrix product must not read a register within two wait states after it was written.
             asm.emit(Encoding::Sopp, "s_nop", &[Value::Immediate(1)]);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Taker;
+    use crate::amdgpu::numbers::Set;
+    use prlx_isa::amdgpu::inst::Reg;
+
+    /// All registers hold something but these.
+    fn taker(dead: &[u8]) -> Taker {
+        let dead = Set::of(&dead.iter().map(|n| Reg::V(*n)).collect::<Vec<Reg>>());
+        Taker { busy: dead.others(), ..Taker::above(0) }
+    }
+
+    #[test]
+    fn registers_that_hold_nothing_come_first() {
+        let mut one = taker(&[7, 255]);
+        assert_eq!([one.take(1).unwrap(), one.take(1).unwrap()], [7, 255]);
+        assert_eq!(one.to_save().count(), 0);
+        // A register of the function's, which is saved.
+        assert_eq!(one.take(1).unwrap(), 0);
+        assert_eq!(one.to_save().collect::<Vec<u8>>(), [0]);
+        assert_eq!(one.end(), 256);
+    }
+
+    #[test]
+    fn several_registers_begin_at_an_even_number_where_the_fewest_are_saved() {
+        let mut pairs = taker(&[3, 4, 8, 9, 254]);
+        assert_eq!([pairs.take(2).unwrap(), pairs.take(2).unwrap()], [8, 2]);
+        assert_eq!(pairs.to_save().collect::<Vec<u8>>(), [2]);
+        assert_eq!([pairs.take(2).unwrap(), pairs.take(2).unwrap()], [4, 254]);
+        assert_eq!(pairs.to_save().collect::<Vec<u8>>(), [2, 5, 255]);
+    }
+
+    #[test]
+    fn what_must_not_be_taken_is_not() {
+        let mut last = Taker { busy: Set::ALL, ..Taker::above(255) };
+        assert!(last.clone().take(2).is_err());
+        assert_eq!(last.take(1).unwrap(), 255);
+        assert_eq!(last.to_save().collect::<Vec<u8>>(), [255]);
+        assert!(last.take(1).is_err());
     }
 }
