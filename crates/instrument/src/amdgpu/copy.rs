@@ -119,6 +119,10 @@ impl Group<'_> {
             now.set_entry_offset(0);
             descriptor = Some(now);
         }
+        if kernel.is_none() && copy.places.is_some() {
+            // What the caller's loads may still write is not known.
+            self.asm.wait_for_all();
+        }
         self.insert(&copy, At::Entry, false, &specials)?;
         for at in 0..function.insts.len() {
             let id = InstId(at as u32);

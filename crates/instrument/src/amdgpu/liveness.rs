@@ -20,7 +20,9 @@
 //! # Invariants
 //! - What is not known counts as a read: calls, ends of device functions, and instructions whose registers
 //!   depend on M0 or are not known make every register live.
-//! - A register that a load may still write is busy, though nothing may read it: [`Place::busy`].
+//! - A register that a load may still write is busy, though nothing may read it: [`Place::busy`]. No load
+//!   is under way where a function begins, or behind a call: copies of device functions wait at their begin,
+//!   and functions wait before they return.
 //! - Registers that insertions read are read at the place of the insertion.
 //! - A register is not live where no instruction can have written it, unless one keeps a part of it:
 //!   recorders read all of it.
