@@ -47,6 +47,13 @@ rm waves.o
 llvm-mc-22 -triple=amdgcn-amd-amdhsa -mcpu=gfx942 -filetype=obj jumps.gfx942.s -o jumps.o
 ld.lld-22 -shared jumps.o -o jumps.gfx942.co
 rm jumps.o
+for target in gfx90a gfx942 gfx1030 gfx1100; do
+  wide=+wavefrontsize64
+  test $target != gfx90a -a $target != gfx942 || wide=
+  llvm-mc-22 -triple=amdgcn-amd-amdhsa -mcpu=$target -mattr=$wide -filetype=obj full.s -o full.o
+  ld.lld-22 -shared full.o -o full.$target.co
+  rm full.o
+done
 python3 bundle.py first.hipfb zstd gfx90a=vecadd.gfx90a.co gfx1201=vecadd.gfx1201.co
 python3 bundle.py second.hipfb zlib gfx1100=vecadd.gfx1100.co
 python3 bundle.py third.hipfb zstd gfx1030=vecadd.gfx1030.co

@@ -1,5 +1,6 @@
-//! AMD's code with calls (`tests/kernels/amd/calls.c`) and with jumps by address (`jumps.gfx942.s`): results,
-//! and the same visits of each lane however a kernel is recorded: by hooks or by instrumented code.
+//! AMD's code with calls (`tests/kernels/amd/calls.c`), with jumps by address (`jumps.gfx942.s`) and without
+//! free registers (`full.s`): results, and the same visits of each lane however a kernel is recorded: by
+//! hooks or by instrumented code.
 //!
 //! # Invariants
 //! - The expected results are computed here, in another way than the kernels do it.
@@ -31,6 +32,27 @@ const KERNELS: [Kernel; 3] = [
 
 /// The kernels of `jumps.gfx942.s`.
 const JUMPS: [Kernel; 3] = [("distances", |x| halvings(x).0), ("crowded", crowded), ("far", crowded)];
+
+/// The kernels of `full.s`, which add the numbers of registers.
+const FULL: [Kernel; 4] = [
+    ("held", |x| halvings(x).0 + (6..=255).sum::<i32>()),
+    ("dead", |x| halvings(x).0 + (6..=255).sum::<i32>()),
+    ("masked", |x| {
+        let twice: i32 = if x & 1 == 1 { (20..=255).sum() } else { 0 };
+        halvings(x).0 + (6..=255).sum::<i32>() + twice + large_and_odd(x)
+    }),
+    ("loading", |x| {
+        // Odd lanes load the first elements, and four scalar registers become 0.
+        let loaded = if x & 1 == 1 { (FIRST..FIRST + 4).sum() } else { (252..=255).sum::<i32>() };
+        let scalars = (20..=99).filter(|n| !(88..=91).contains(n)).sum::<i32>();
+        halvings(x).0 + (6..=251).sum::<i32>() + loaded + scalars + large_and_odd(x)
+    }),
+];
+
+/// What `full.s` adds in lanes of its inner region.
+fn large_and_odd(x: i32) -> i32 {
+    if x & 1 == 1 && x > 8 { 256 } else { 0 }
+}
 
 /// How often a number can be halved until it is at most 1, and how often it is odd before.
 fn halvings(mut x: i32) -> (i32, i32) {
@@ -64,7 +86,13 @@ pub fn trials() -> Vec<Trial> {
         }
     }
     for (name, expected) in JUMPS {
-        trials.push(Trial::test(format!("amd/jumps {name}"), move || jumps(name, expected)));
+        trials.push(Trial::test(format!("amd/jumps {name}"), move || by_address(name, expected)));
+    }
+    for target in ["gfx90a", "gfx942", "gfx1030", "gfx1100"] {
+        for (name, expected) in FULL {
+            let run = move || rewritten(&format!("full.{target}"), name, expected);
+            trials.push(Trial::test(format!("amd/full {name} {target}"), run));
+        }
     }
     trials.push(Trial::test("amd/no arguments", no_arguments));
     trials.push(Trial::test("amd/calls without room", without_room));
@@ -113,8 +141,13 @@ fn by_code(job: &Job, reference: &Run) -> Result<(), Failed> {
 }
 
 /// Kernels that jump by address, one of them without free scalar registers.
-fn jumps(kernel: &str, expected: fn(i32) -> i32) -> Result<(), Failed> {
-    let mut job = Job::load(&root().join("tests/kernels/amd/jumps.gfx942.toml"))?;
+fn by_address(kernel: &str, expected: fn(i32) -> i32) -> Result<(), Failed> {
+    rewritten("jumps.gfx942", kernel, expected)
+}
+
+/// A kernel of a launch file: what it stores, itself and with inserted code, and what that records.
+fn rewritten(launch: &str, kernel: &str, expected: fn(i32) -> i32) -> Result<(), Failed> {
+    let mut job = Job::load(&root().join(format!("tests/kernels/amd/{launch}.toml")))?;
     job.kernel = kernel.to_owned();
     stores(&job, 128, expected)?;
     let reference = recorded(&job, &RecordingRequest { elide: false, ..RecordingRequest::new(Level::Path) })?;

@@ -2,14 +2,16 @@
 //! temporaries.
 
 use prlx_isa::amdgpu::Register;
-use prlx_isa::amdgpu::inst::{Reg, Value};
+use prlx_isa::amdgpu::inst::Value;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::assembler::sgprs;
 use super::misfit::{Bank, Misfit};
-use super::registers::{Place, Registers, Used};
-use super::routine::{Arg, Instruction, Line};
-use crate::ptx::{PREFIX, temporary_type};
+use super::numbers::{Place, Set, Used};
+use super::registers::Registers;
+use super::routine::{Arg, Line, mentions, own};
+use super::spill::Taker;
+use crate::ptx::temporary_type;
 
 /// What the names of a routine mean that are none of its own.
 pub(super) struct Names<'n> {
@@ -28,39 +30,23 @@ pub(super) enum Special {
     Parameter(u32),
 }
 
-/// Scalar registers of the function that a routine reads.
-pub(super) fn scalars_read(lines: &[Line<'_>], names: &FxHashMap<(String, bool), Register>) -> Vec<u8> {
+/// Registers of the function that a routine reads.
+pub(super) fn function_registers(lines: &[Line<'_>], names: &FxHashMap<(String, bool), Register>) -> Set {
     let insts = lines.iter().filter_map(|line| if let Line::Inst(inst) = line { Some(inst) } else { None });
     let read = insts.flat_map(mentions).flat_map(|(name, _)| {
         [false, true].map(|predicate| names.get(&(name.to_owned(), predicate)).copied())
     });
-    let numbers = read.flatten().filter_map(|register| match register {
-        Register::Word(Reg::S(n)) => Some([n, n]),
-        Register::Mask(Reg::S(n)) => Some([n, n.saturating_add(1)]),
-        _ => None,
-    });
-    numbers.flatten().collect()
-}
-
-/// Names that an instruction reads and writes as registers, each with whether it is written.
-pub(super) fn mentions<'a>(inst: &'a Instruction<'a>) -> Vec<(&'a str, bool)> {
-    let mut out: Vec<(&str, bool)> = inst.guard.iter().map(|(name, _)| (*name, false)).collect();
-    let stores = ["st.", "red.", "bra"].iter().any(|op| inst.op.starts_with(op));
-    for (i, arg) in inst.args.iter().enumerate() {
-        let written = i == 0 && !stores;
-        match arg {
-            Arg::Name(name) => out.push((name, written)),
-            Arg::Not(name) | Arg::Address(name, _) => out.push((name, false)),
-            Arg::Vector(list) => out.extend(list.iter().map(|name| (*name, written))),
-            Arg::Int(_) => {}
+    let mut out = Set::default();
+    for register in read.flatten() {
+        match register {
+            Register::Word(reg) => out.insert(reg),
+            Register::Mask(reg) => {
+                [Some(reg), reg.next()].into_iter().flatten().for_each(|reg| out.insert(reg))
+            }
+            Register::AnyVcc | Register::AnyExec => {}
         }
     }
     out
-}
-
-/// The name of a register of the routine without the prefix.
-pub(super) fn own(name: &str) -> Option<&str> {
-    name.strip_prefix('%')?.strip_prefix(PREFIX)
 }
 
 fn is_predicate(name: &str) -> bool {
@@ -110,6 +96,8 @@ pub(super) struct Allocation<'a> {
     pub(super) masks: FxHashMap<&'a str, Value>,
     /// The highest registers, one past each.
     pub(super) peak: Used,
+    /// Vector registers in use.
+    pub(super) taker: Taker,
 }
 
 impl<'a> Allocation<'a> {
@@ -132,39 +120,43 @@ impl<'a> Allocation<'a> {
                 }
             }
         }
-        let (mut vectors, mut scalars) = (vec![None; 256], vec![None; 256]);
-        let mut out =
-            Allocation { places: FxHashMap::default(), masks: FxHashMap::default(), peak: Used::default() };
+        let mut vectors: Vec<Option<usize>> = vec![None; 256];
+        let mut scalars: Vec<Option<usize>> = vec![None; 256];
+        let mut out = Allocation {
+            places: FxHashMap::default(),
+            masks: FxHashMap::default(),
+            peak: Used::default(),
+            taker: registers.taker.clone(),
+        };
         let words = usize::from(lanes / 32);
         for (name, first, last) in ranges {
             let ty =
                 temporary_type(name).ok_or_else(|| format!("a routine uses `{name}`, which it has not"))?;
-            let (busy, from, end, count, bank) = match ty {
-                ".pred" => {
-                    (&mut scalars, registers.first_mask, usize::from(registers.sgprs), words, Bank::Scalar)
-                }
-                ".b64" => (&mut vectors, registers.first_vector, 256, 2, Bank::Vector),
-                _ => (&mut vectors, registers.first_vector, 256, 1, Bank::Vector),
-            };
-            let free = |at: &usize, busy: &[Option<usize>]| {
-                at + count <= end
-                    && busy[*at..*at + count].iter().all(|until| until.is_none_or(|u| u < first))
-            };
-            let from = usize::from(from).next_multiple_of(count);
-            let place =
-                (from..end).step_by(count).find(|at| free(at, busy)).ok_or(Misfit::Registers(bank))?;
-            busy[place..place + count].fill(Some(last));
-            let (start, top) = (place as u8, (place + count) as u32);
             if ty == ".pred" {
-                out.masks.insert(name, sgprs(start, words as u8));
-                out.peak.scalar = out.peak.scalar.max(top);
+                let end = usize::from(registers.sgprs);
+                let free = |at: &usize| {
+                    at + words <= end
+                        && scalars[*at..*at + words].iter().all(|until| until.is_none_or(|u| u < first))
+                };
+                let from = usize::from(registers.first_mask).next_multiple_of(words);
+                let place = (from..end).step_by(words).find(free).ok_or(Misfit::Registers(Bank::Scalar))?;
+                scalars[place..place + words].fill(Some(last));
+                out.masks.insert(name, sgprs(place as u8, words as u8));
+                out.peak.scalar = out.peak.scalar.max((place + words) as u32);
             } else {
-                out.places.insert(name, Place { first: start, wide: count == 2 });
-                out.peak.vector = out.peak.vector.max(top);
+                let wide = ty == ".b64";
+                let free = |n: u8| vectors[usize::from(n)].is_none_or(|until| until < first);
+                let place = out.taker.find(1 + u32::from(wide), free);
+                let place = place.ok_or(Misfit::Registers(Bank::Vector))?;
+                for n in place..=place + u8::from(wide) {
+                    vectors[usize::from(n)] = Some(last);
+                    out.taker.uses(n);
+                }
+                out.places.insert(name, Place { first: place, wide });
             }
         }
-        out.peak =
-            out.peak.max(Used { vector: registers.first_vector.into(), scalar: registers.first_mask.into() });
+        out.peak.scalar = out.peak.scalar.max(registers.first_mask.into());
+        out.peak.vector = out.taker.end();
         Ok(out)
     }
 }

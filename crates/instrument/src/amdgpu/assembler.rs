@@ -215,6 +215,8 @@ fn spelled(family: Family, name: &str) -> &str {
         ("global_load_dword", "global_load_b32"),
         ("global_load_dwordx2", "global_load_b64"),
         ("global_load_dwordx4", "global_load_b128"),
+        ("scratch_load_dword", "scratch_load_b32"),
+        ("scratch_store_dword", "scratch_store_b32"),
         ("global_store_byte", "global_store_b8"),
         ("global_store_short", "global_store_b16"),
         ("global_store_dword", "global_store_b32"),

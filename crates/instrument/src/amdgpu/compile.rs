@@ -7,7 +7,7 @@
 //!
 //! # Invariants
 //! - Behind a routine, EXEC and SCC are what they were, and no register has changed but those of
-//!   [`Registers`] and the temporaries above them. VCC, M0 and MODE are never written.
+//!   [`Registers`] and registers that hold nothing. VCC, M0 and MODE are never written.
 //! - A routine runs for the lanes that are where the wave is ([`Registers::present`]), whatever EXEC is.
 //! - Its loads have arrived when it ends.
 //!
@@ -21,11 +21,13 @@ use prlx_isa::amdgpu::Register;
 use prlx_isa::amdgpu::inst::{Encoding, Value};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::allocation::{Allocation, Names, live, mentions};
+use super::allocation::{Allocation, Names, live};
 use super::assembler::{Assembler, EXEC, Label, sgpr, vgpr};
 use super::misfit::Misfit;
-use super::registers::{Registers, Used};
-use super::routine::{Arg, Instruction, Line};
+use super::numbers::Used;
+use super::registers::Registers;
+use super::routine::{Arg, Instruction, Line, mentions};
+use super::spill::Swap;
 use crate::ptx::GRID_WARP;
 
 /// Compiles a routine.
@@ -40,8 +42,14 @@ pub(super) fn compile(
     scc_is_live: bool,
 ) -> Result<Used, Misfit> {
     let fused = fuse(lines);
+    let mut allocation = Allocation::of(lines, registers, asm.lanes)?;
+    let mut swap = registers.swap.clone();
+    if let Some(swap) = &mut swap {
+        allocation.peak.slots = swap.saves(&allocation.taker)?;
+    }
     let mut compiler = Compiler {
-        allocation: Allocation::of(lines, registers, asm.lanes)?,
+        allocation,
+        swap,
         live: live(lines),
         asm,
         registers,
@@ -76,6 +84,7 @@ pub(super) struct Compiler<'c> {
     pub(super) registers: &'c Registers,
     pub(super) names: &'c Names<'c>,
     pub(super) allocation: Allocation<'c>,
+    swap: Option<Swap>,
     pub(super) live: Vec<FxHashSet<&'c str>>,
     /// Lines of the labels that lanes may be on their way to, or have been.
     pub(super) pending: BTreeSet<usize>,
@@ -104,6 +113,9 @@ impl<'c> Compiler<'c> {
         }
         self.asm.mask1("s_mov", self.registers.exec, EXEC);
         self.asm.mask1("s_mov", EXEC, self.registers.present);
+        if let Some(swap) = &self.swap {
+            swap.begin(self.asm);
+        }
         let mut labels: FxHashMap<&str, (usize, Label)> = FxHashMap::default();
         for (at, line) in lines.iter().enumerate() {
             if let Line::Label(name) = line {
@@ -142,6 +154,10 @@ impl<'c> Compiler<'c> {
                 Line::Inst(inst) => self.guarded(inst)?,
             }
             at += 1;
+        }
+        if let Some(swap) = &self.swap {
+            self.asm.mask1("s_mov", EXEC, self.registers.present);
+            swap.end(self.asm);
         }
         self.asm.mask1("s_mov", EXEC, self.registers.exec);
         self.registers.leave(self.asm, keeps_scc);

@@ -8,19 +8,22 @@
 use prlx_isa::amdgpu::inst::table::Class as MachineClass;
 use prlx_isa::amdgpu::inst::{Bank, Encoding, Inst, Reg, Value};
 use prlx_isa::amdgpu::object::{CodeObject, Descriptor, Kernel};
-use prlx_isa::amdgpu::{Native, Register, RegisterMap};
+use prlx_isa::amdgpu::{Family, Native, Register, RegisterMap};
 use prlx_isa::view::{self, Function, FunctionKind, InstId, Module};
 use prlx_plan::{Action, At, FunctionPlan, Plan};
 use rustc_hash::FxHashMap;
 
-use super::allocation::{Names, Special};
+use super::allocation::{Names, Special, function_registers};
 use super::assembler::{Assembler, Destination, EXEC, Label, sgprs, vgpr};
 use super::compile::compile;
 use super::function::{CopiedFunction, by_place, names, scc_is_live, waits_at, with_counters};
 use super::kernels;
+use super::liveness::Places;
 use super::misfit::{self, Misfit};
-use super::registers::{Registers, Used};
+use super::numbers::{Set, Used};
+use super::registers::Registers;
 use super::routine;
+use super::spill::{Home, Store, Swap};
 use crate::ptx::Routines;
 
 /// A group of functions under construction.
@@ -49,6 +52,9 @@ pub(super) struct Group<'a> {
     pub(super) far: bool,
     /// Whether insertions need to know which lanes are where the wave is.
     pub(super) tracks: bool,
+    /// If inserted code uses registers of functions: those that each function of the group and all that it
+    /// calls name; `None` if that is not known.
+    pub(super) named: Option<FxHashMap<usize, Option<Set>>>,
 }
 
 impl Group<'_> {
@@ -70,13 +76,24 @@ impl Group<'_> {
             landings: FxHashMap::default(),
             waits: FxHashMap::default(),
             scc_is_live: scc_is_live(function),
+            places: None,
             exec: map.get(Register::Mask(Reg::ExecLo)),
             f,
         };
         if self.tracks {
             copy.waits = self.waits(function, copy.exec);
         }
+        let mut now = None;
+        if let Some(kernel) = kernel {
+            let scratch = self.registers.spill.as_ref().is_some_and(|s| matches!(s.store, Store::Scratch(_)));
+            now = Some((kernel, kernels::descriptor(object, kernel, scratch)?));
+        }
+        copy.places = self.places(&copy, now.as_ref().map(|(_, now)| now))?;
         let lands = self.far && self.registers.borrowed.is_some();
+        if lands && self.registers.borrowed.as_ref().is_some_and(|borrowed| borrowed.passed.is_some()) {
+            // Registers that keep others differ between the begin of a jump and its end.
+            return Err(Misfit::Registers(misfit::Bank::Vector));
+        }
         if lands {
             let targets = (0..function.insts.len()).filter_map(|at| copy.target(at));
             let targets: Vec<usize> = targets.collect();
@@ -91,15 +108,20 @@ impl Group<'_> {
         let mut descriptor = None;
         let mut specials = FxHashMap::default();
         self.asm.place(entry);
-        if let Some(kernel) = kernel {
-            let mut now = kernels::descriptor(object, kernel)?;
+        if let Some((kernel, mut now)) = now {
             specials = kernels::specials(&now);
             kernels::begin(&mut self.asm, &copy.registers, &now, kernels::hidden_offset(object, kernel));
+            self.note(&copy, None, Set::default(), 0)?;
+            copy.registers.hold(&copy.place(None), Set::default())?;
             copy.registers.keep(&mut self.asm);
-            self.routine(&copy, &self.routines.warp_index(f), false, &specials)?;
+            self.routine(&copy, None, &self.routines.warp_index(f), false, &specials)?;
             kernels::restore(&mut self.asm, &kernel.descriptor, &now);
             now.set_entry_offset(0);
             descriptor = Some(now);
+        }
+        if kernel.is_none() && copy.places.is_some() {
+            // What the caller's loads may still write is not known.
+            self.asm.wait_for_all();
         }
         self.insert(&copy, At::Entry, false, &specials)?;
         for at in 0..function.insts.len() {
@@ -109,8 +131,9 @@ impl Group<'_> {
             }
             self.asm.place(copy.labels[at]);
             let live = copy.scc_is_live[at];
+            self.registers.waits = self.registers.borrows_late(&copy.place(Some(at)));
             if let Some(number) = copy.waits.get(&at).copied() {
-                self.rejoin(&copy, number, live);
+                self.rejoin(&copy, at, number, live)?;
             }
             self.insert(&copy, At::Before(id), live, &specials)?;
             let inst = &function.insts[at];
@@ -121,7 +144,7 @@ impl Group<'_> {
             }
             if let Some(native) = native {
                 if let Some(number) = copy.leaves(at).and_then(|to| copy.waits.get(&to).copied()) {
-                    self.depart(&copy, number, live);
+                    self.depart(&copy, at, number, live)?;
                 }
                 let broken = clauses.contains(&at);
                 self.machine(&copy, inst, native, broken, live)?;
@@ -153,16 +176,37 @@ impl Group<'_> {
         live: bool,
         specials: &FxHashMap<&'static str, Special>,
     ) -> Result<(), Misfit> {
+        let place = place_of(at);
         for insertion in copy.insertions.get(&at).map_or(&[][..], Vec::as_slice) {
             let text = self.routines.text(copy.f, insertion);
-            self.routine(copy, &text, live, specials)?;
+            self.routine(copy, place, &text, live, specials)?;
         }
         Ok(())
+    }
+
+    /// What registers hold at the places of a function, if inserted code uses some of them.
+    fn places(&self, copy: &CopiedFunction<'_>, now: Option<&Descriptor>) -> Result<Option<Places>, Misfit> {
+        let Some(named) = &self.named else { return Ok(None) };
+        let mut read = vec![Set::default(); copy.function.insts.len() + 1];
+        for (at, insertions) in &copy.insertions {
+            for insertion in insertions {
+                let text = self.routines.text(copy.f, insertion);
+                let lines = routine::lines(&text).map_err(|e| e.message)?;
+                if let Some(read) = read.get_mut(place_of(*at).unwrap_or(0)) {
+                    *read = read.or(function_registers(&lines, &copy.names));
+                }
+            }
+        }
+        let begun = now.map_or(Set::ALL, |now| Set::below(kernels::at_begin(now)));
+        let callee = |inst: &view::Inst| named.get(&self.module.callee(inst)?.index()).copied()?;
+        let lanes = u32::from(self.asm.lanes);
+        Ok(Some(Places::of(copy.function, lanes, &read, begun, &callee)))
     }
 
     fn routine(
         &mut self,
         copy: &CopiedFunction<'_>,
+        place: Option<usize>,
         text: &str,
         live: bool,
         specials: &FxHashMap<&'static str, Special>,
@@ -172,7 +216,10 @@ impl Group<'_> {
             return Ok(());
         }
         let names = Names { function: &copy.names, specials };
-        let peak = compile(&mut self.asm, &copy.registers, &names, &lines, live)?;
+        let read = function_registers(&lines, &copy.names);
+        let here = copy.registers.at(&copy.place(place), &lines, read)?;
+        let registers = here.as_ref().unwrap_or(&copy.registers);
+        let peak = compile(&mut self.asm, registers, &names, &lines, live)?;
         self.peak = self.peak.max(peak);
         Ok(())
     }
@@ -212,30 +259,94 @@ impl Group<'_> {
         self.registers.leave(&mut self.asm, true);
     }
 
+    /// Notes for the lanes of EXEC where they wait for their wave. It does not use `held`.
+    fn note(
+        &mut self,
+        copy: &CopiedFunction<'_>,
+        place: Option<usize>,
+        held: Set,
+        number: u32,
+    ) -> Result<(), Misfit> {
+        let from = |number| if number == 0 { Value::Integer(0) } else { Value::Literal(number) };
+        let set = |asm: &mut Assembler, to| asm.emit(Encoding::Vop1, "v_mov_b32", &[to, from(number)]);
+        let slot = match copy.registers.away {
+            Home::Register(away) => {
+                set(&mut self.asm, away.whole());
+                return Ok(());
+            }
+            Home::Slot(slot, _) => slot,
+        };
+        let Some(spill) = &copy.registers.spill else { return Ok(()) };
+        let mut taker = spill.taker(&copy.place(place), held);
+        let away = taker.take(1)?;
+        let mut swap = Swap::new(spill);
+        swap.stores.push((away, slot));
+        let slots = swap.saves(&taker)?;
+        self.peak = self.peak.max(Used { vector: taker.end(), slots, ..Used::default() });
+        swap.begin(&mut self.asm);
+        set(&mut self.asm, vgpr(away));
+        swap.end(&mut self.asm);
+        Ok(())
+    }
+
     /// Before a branch on EXEC: lanes that it skips leave the wave.
-    fn depart(&mut self, copy: &CopiedFunction<'_>, number: u32, live: bool) {
-        let Registers { present, away, masks: [leave, here, _], .. } = copy.registers;
-        self.inserted(live, |asm| {
-            asm.mask2("s_andn2", leave, present, EXEC);
-            asm.mask1("s_mov", here, EXEC);
-            asm.mask1("s_mov", EXEC, leave);
-            asm.emit(Encoding::Vop1, "v_mov_b32", &[vgpr(away), Value::Literal(number)]);
-            asm.mask1("s_mov", EXEC, here);
-            asm.mask2("s_andn2", present, present, leave);
-        });
+    fn depart(
+        &mut self,
+        copy: &CopiedFunction<'_>,
+        at: usize,
+        number: u32,
+        live: bool,
+    ) -> Result<(), Misfit> {
+        let Registers { present, masks: [leave, here, _], .. } = copy.registers;
+        let held = self.registers.hold(&copy.place(Some(at)), Set::default())?;
+        self.registers.enter(&mut self.asm, live);
+        self.asm.mask2("s_andn2", leave, present, EXEC);
+        self.asm.mask1("s_mov", here, EXEC);
+        self.asm.mask1("s_mov", EXEC, leave);
+        self.note(copy, Some(at), held, number)?;
+        self.asm.mask1("s_mov", EXEC, here);
+        self.asm.mask2("s_andn2", present, present, leave);
+        self.registers.leave(&mut self.asm, live);
+        Ok(())
     }
 
     /// Lanes that wait here are with the wave again.
-    fn rejoin(&mut self, copy: &CopiedFunction<'_>, number: u32, live: bool) {
-        let Registers { launched, present, away, scratch, masks: [back, here, _], .. } = copy.registers;
+    fn rejoin(
+        &mut self,
+        copy: &CopiedFunction<'_>,
+        at: usize,
+        number: u32,
+        live: bool,
+    ) -> Result<(), Misfit> {
+        let Registers { launched, present, masks: [back, here, _], .. } = copy.registers;
+        let (mut scratch, mut away) = (copy.registers.scratch, 0);
+        let mut swap = None;
+        if let Home::Register(home) = copy.registers.away {
+            away = home.first;
+        }
+        if let Some(spill) = &copy.registers.spill {
+            let held = self.registers.hold(&copy.place(Some(at)), Set::default())?;
+            let mut taker = spill.taker(&copy.place(Some(at)), held);
+            scratch = taker.take(1)?;
+            let swap = swap.insert(Swap::new(spill));
+            if let Home::Slot(slot, _) = copy.registers.away {
+                away = taker.take(1)?;
+                swap.loads.push((away, slot));
+            }
+            let slots = swap.saves(&taker)?;
+            self.peak = self.peak.max(Used { vector: taker.end(), slots, ..Used::default() });
+        }
         self.inserted(live, |asm| {
             asm.mask1("s_mov", here, EXEC);
             asm.mask1("s_mov", EXEC, launched);
+            swap.iter().for_each(|swap| swap.begin(asm));
             asm.emit(Encoding::Vop1, "v_mov_b32", &[vgpr(scratch), Value::Literal(number)]);
             asm.emit(Encoding::Vop3, "v_cmp_eq_u32", &[back, vgpr(away), vgpr(scratch)]);
             asm.mask2("s_or", present, present, back);
+            swap.iter().for_each(|swap| swap.end(asm));
             asm.mask1("s_mov", EXEC, here);
         });
+        Ok(())
     }
 
     /// Copies an instruction.
@@ -251,7 +362,7 @@ impl Group<'_> {
         let place = native.address + 4 * machine.words().len() as u64;
         let name = machine.name();
         let at = || format!("`{}` at {:#x}", machine.print(), native.address);
-        if broken {
+        if broken || releases_registers(machine) {
             self.asm.emit(Encoding::Sopp, "s_nop", &[Value::Immediate(0)]);
             return Ok(());
         }
@@ -357,6 +468,23 @@ impl Group<'_> {
         }
         self.asm.emit(Encoding::Sop1, machine.name(), &[returns, sgprs(pair, 2)]);
         Ok(())
+    }
+}
+
+/// Whether the wave says that it needs no vector registers any more: inserted code at its end does (message 3
+/// of gfx11 and later, `MSG_DEALLOC_VGPRS`).
+fn releases_registers(machine: &Inst) -> bool {
+    machine.name() == "s_sendmsg"
+        && machine.operands().iter().any(|operand| operand.value == Value::Immediate(3))
+        && machine.target().family() >= Family::Gfx11
+}
+
+/// The instruction before which an insertion is; `None` at a function's begin.
+fn place_of(at: At) -> Option<usize> {
+    match at {
+        At::Before(inst) => Some(inst.index()),
+        At::After(inst) => Some(inst.index() + 1),
+        _ => None,
     }
 }
 

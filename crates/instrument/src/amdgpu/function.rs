@@ -1,5 +1,7 @@
 //! What the copy of a function needs to know of the original.
 
+use std::rc::Rc;
+
 use prlx_isa::amdgpu::inst::Reg;
 use prlx_isa::amdgpu::inst::table::Class as MachineClass;
 use prlx_isa::amdgpu::{Native, Register, RegisterMap};
@@ -8,6 +10,7 @@ use prlx_plan::{At, Insertion};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::assembler::Label;
+use super::liveness::{Place, Places};
 use super::registers::Registers;
 
 /// The registers of a function by name, and whether it is a predicate.
@@ -24,14 +27,15 @@ pub(super) fn counter(name: &str, function: usize) -> String {
 pub(super) fn with_counters(registers: &Registers, function: usize) -> Registers {
     let mut out = registers.clone();
     let suffix = counter("", function);
-    out.state = registers
-        .state
-        .iter()
-        .filter_map(|(name, place)| match name.split_once('@') {
-            Some((own, _)) => name.ends_with(&suffix).then(|| (own.to_owned(), *place)),
-            None => Some((name.clone(), *place)),
-        })
-        .collect();
+    let own = |name: &String| match name.split_once('@') {
+        Some((own, _)) => name.ends_with(&suffix).then(|| own.to_owned()),
+        None => Some(name.clone()),
+    };
+    out.state = registers.state.iter().filter_map(|(name, place)| Some((own(name)?, *place))).collect();
+    out.spill = registers.spill.as_ref().map(|spill| {
+        let state = spill.state.iter().filter_map(|(name, home)| Some((own(name)?, *home)));
+        Rc::new(spill.with_state(state))
+    });
     out
 }
 
@@ -104,6 +108,8 @@ pub(super) struct CopiedFunction<'c> {
     pub(super) waits: FxHashMap<usize, u32>,
     /// By instruction: whether SCC may be read before it is written, from there on.
     pub(super) scc_is_live: Vec<bool>,
+    /// Registers that hold something, if that is asked.
+    pub(super) places: Option<Places>,
     /// The register of the view that is EXEC.
     pub(super) exec: Option<view::Reg>,
     /// Its number in the view.
@@ -114,6 +120,13 @@ impl CopiedFunction<'_> {
     /// Where the lanes wait that a branch on EXEC skips.
     pub(super) fn leaves(&self, at: usize) -> Option<usize> {
         waits_at(self.function, self.exec, at)
+    }
+
+    /// Registers before an instruction, behind what is inserted behind the one before it; of no instruction,
+    /// at the function's begin.
+    pub(super) fn place(&self, before: Option<usize>) -> Place {
+        let all = self.places.as_ref().map(|places| before.map_or(places.at_entry(), |at| places.before(at)));
+        all.unwrap_or(Place::UNKNOWN)
     }
 
     pub(super) fn label_of(&self, inst: &view::Inst) -> Option<Label> {

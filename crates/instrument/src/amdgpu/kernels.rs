@@ -7,7 +7,9 @@ use rustc_hash::FxHashMap;
 
 use super::allocation::Special;
 use super::assembler::{Assembler, EXEC, sgpr, sgprs, vgpr};
-use super::registers::{Registers, Used};
+use super::numbers::Used;
+use super::registers::Registers;
+use super::spill::Store;
 
 /// Offset of the hidden parameter in a kernel's arguments, bytes.
 pub(super) fn hidden_offset(object: &CodeObject<'_>, kernel: &Kernel) -> u64 {
@@ -22,7 +24,12 @@ const HIDDEN: usize = HiddenParameter::SIZE + LaunchSize::SIZE;
 ///
 /// # Errors
 /// If the kernel has no arguments, and no user SGPRs are left for the address of the hidden ones.
-pub(super) fn descriptor(object: &CodeObject<'_>, kernel: &Kernel) -> Result<Descriptor, String> {
+/// With `scratch`, it has scratch memory whatever the kernel has.
+pub(super) fn descriptor(
+    object: &CodeObject<'_>,
+    kernel: &Kernel,
+    scratch: bool,
+) -> Result<Descriptor, String> {
     let mut out = kernel.descriptor;
     let mut set = |field, value| out.set(field, value).map_err(|e| e.what);
     if !kernel.descriptor.is_set(Field::KernargSegmentPtr) {
@@ -40,6 +47,10 @@ pub(super) fn descriptor(object: &CodeObject<'_>, kernel: &Kernel) -> Result<Des
         set(Field::PreloadLength, 0)?;
         set(Field::PreloadOffset, 0)?;
     }
+    if scratch {
+        with_scratch(&mut out)?;
+    }
+    let mut set = |field, value| out.set(field, value).map_err(|e| e.what);
     let size = hidden_offset(object, kernel) + HIDDEN as u64;
     set(Field::Kernarg, u32::try_from(size).map_err(|_| "its arguments are too large")?)?;
     set(Field::WorkitemId, 2)?;
@@ -47,6 +58,24 @@ pub(super) fn descriptor(object: &CodeObject<'_>, kernel: &Kernel) -> Result<Des
         set(field, 1)?;
     }
     Ok(out)
+}
+
+/// Gives a kernel scratch memory, and the address of it where hardware does not know it.
+fn with_scratch(out: &mut Descriptor) -> Result<(), String> {
+    if out.is_set(Field::DynamicStack) {
+        return Err("it is not known how large its stack is".to_owned());
+    }
+    out.set(Field::Scratch, 1).map_err(|e| e.what)?;
+    if out.target().has_architected_scratch() || out.is_set(Field::FlatScratchInit) {
+        return Ok(());
+    }
+    out.set(Field::FlatScratchInit, 1).map_err(|e| e.what)?;
+    let user = user_sgprs(out);
+    if user > USER_SGPRS {
+        return Err("no user SGPRs are left for the address of scratch memory".to_owned());
+    }
+    let stated = out.get(Field::UserSgprs).unwrap_or(0);
+    out.set(Field::UserSgprs, user.max(stated)).map_err(|e| e.what)
 }
 
 /// Most user SGPRs of a kernel.
@@ -65,17 +94,29 @@ fn user_sgprs(descriptor: &Descriptor) -> u32 {
 /// Registers that hold something when a kernel with this descriptor begins.
 pub(super) fn at_begin(descriptor: &Descriptor) -> Used {
     let scalar = descriptor.initial_sgprs().into_iter().map(|i| i.first + i.count).max().unwrap_or(0);
-    Used { vector: if descriptor.packs_workitem_ids() { 1 } else { 3 }, scalar }
+    Used { vector: if descriptor.packs_workitem_ids() { 1 } else { 3 }, scalar, ..Used::default() }
 }
 
-/// Writes the numbers of registers.
+/// Writes the numbers of registers, and the size of scratch memory if slots are there.
 ///
 /// # Errors
 /// If the fields have no room for them.
-pub(super) fn set_registers(descriptor: &mut Descriptor, peak: Used) -> Result<(), String> {
+pub(super) fn set_registers(
+    descriptor: &mut Descriptor,
+    peak: Used,
+    slots: Option<Store>,
+) -> Result<(), String> {
     let before = descriptor.vgprs();
     let scalar = (peak.scalar + SPECIAL_SGPRS).max(descriptor.sgprs());
-    let set = descriptor.set_vgprs(peak.vector.max(before.vector), before.accumulator);
+    let mut accumulator = before.accumulator;
+    match slots {
+        Some(Store::Accumulation(first)) => accumulator = accumulator.max(first + peak.slots),
+        Some(Store::Scratch(first)) => {
+            descriptor.set(Field::PrivateSegment, first + 4 * peak.slots).map_err(|e| e.what)?;
+        }
+        None => {}
+    }
+    let set = descriptor.set_vgprs(peak.vector.max(before.vector), accumulator);
     set.and_then(|()| descriptor.set_sgprs(scalar)).map_err(|e| e.what)
 }
 
@@ -133,8 +174,30 @@ pub(super) fn begin(asm: &mut Assembler, registers: &Registers, descriptor: &Des
     asm.emit(Encoding::Sop2, "s_addc_u32", &[sgpr(to + 1), sgpr(from + 1), high]);
     asm.mask1("s_mov", registers.launched, EXEC);
     asm.mask1("s_mov", registers.present, EXEC);
-    asm.emit(Encoding::Vop1, "v_mov_b32", &[vgpr(registers.away), Value::Integer(0)]);
+    if let Some(Store::Scratch(_)) = registers.spill.as_ref().map(|spill| spill.store) {
+        set_flat_scratch(asm, registers.jump, descriptor);
+    }
 }
+
+/// Tells hardware where scratch memory is: the address that it is given, plus the offset of the wave.
+fn set_flat_scratch(asm: &mut Assembler, pair: u8, descriptor: &Descriptor) {
+    let all = descriptor.initial_sgprs();
+    let at = |content| all.iter().find(|i| i.content == content).map(|i| i.first as u8);
+    let (Some(from), Some(wave)) = (at(Initial::FlatScratchInit), at(Initial::ScratchWaveOffset)) else {
+        // It knows, from gfx11 on.
+        return;
+    };
+    asm.emit(Encoding::Sop2, "s_add_u32", &[sgpr(pair), sgpr(from), sgpr(wave)]);
+    asm.emit(Encoding::Sop2, "s_addc_u32", &[sgpr(pair + 1), sgpr(from + 1), Value::Integer(0)]);
+    for (register, half) in [(FLAT_SCR_LO, 0), (FLAT_SCR_LO + 1, 1)] {
+        // All 32 bits of a hardware register.
+        let whole = Value::Immediate(register | 31 << 11);
+        asm.emit(Encoding::Sopk, "s_setreg_b32", &[whole, sgpr(pair + half)]);
+    }
+}
+
+/// The hardware register with the low half of FLAT_SCRATCH, on gfx10. The high half is the next one.
+const FLAT_SCR_LO: u32 = 20;
 
 /// Appends the code that puts registers back where the original descriptor has them.
 pub(super) fn restore(asm: &mut Assembler, original: &Descriptor, now: &Descriptor) {

@@ -2,22 +2,22 @@
 //! way that fits.
 
 use prlx_isa::amdgpu::inst::{Encoding, Reg, Value};
-use prlx_isa::amdgpu::object::{AddedCode, AddedFunction, CodeObject};
-use prlx_isa::amdgpu::{Native, RegisterMap, Target};
+use prlx_isa::amdgpu::object::{AddedCode, AddedFunction, CodeObject, Field};
+use prlx_isa::amdgpu::{Native, Target};
 use prlx_isa::view::{Class, FunctionKind, Module};
 use prlx_plan::Plan;
 use prlx_trace::device::INSTRUMENTED;
 use prlx_trace::kernel::Level;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::allocation::scalars_read;
 use super::assembler::{Assembler, Label};
 use super::copy::{Group, kernel, tracks};
-use super::function::{counter, names};
+use super::function::counter;
 use super::kernels;
 use super::misfit::{Bank, Misfit};
-use super::registers::{self, Registers, Used};
-use super::routine;
+use super::numbers::{Set, Used};
+use super::registers::{self, Registers, Vectors};
+use super::spill::Store;
 use crate::error::{Error, ErrorKind};
 use crate::ptx::{Routines, fits};
 use crate::tokens::span;
@@ -84,15 +84,16 @@ struct Added<'a> {
 
 impl Added<'_> {
     /// Adds a group of functions, or says why its kernels are not instrumented. If not all of them fit, each
-    /// kernel gets copies of its own of what it calls.
+    /// kernel gets copies of its own of what it calls, and only then vector registers are spilled: other
+    /// kernels should not be slower for it.
     fn group(&mut self, group: &[usize]) {
-        let Err(why) = self.try_group(group, None) else { return };
         let is_kernel = |f: &&usize| self.module.functions[**f].kind == FunctionKind::Kernel;
         let kernels: Vec<usize> = group.iter().filter(is_kernel).copied().collect();
+        let Err(why) = self.try_group(group, None, kernels.len() == 1) else { return };
         for kernel in kernels.iter().copied() {
             let why = match kernels.len() {
                 1 => Err(why.clone()),
-                _ => self.try_group(&called_by(self.module, kernel), Some(kernel)),
+                _ => self.try_group(&called_by(self.module, kernel), Some(kernel), true),
             };
             if let Err(why) = why {
                 self.refused.push((self.module.functions[kernel].name.clone(), why));
@@ -110,12 +111,13 @@ impl Added<'_> {
     }
 
     /// Adds a group of functions in the first way in which it fits.
-    fn try_group(&mut self, members: &[usize], of: Option<usize>) -> Result<(), String> {
+    fn try_group(&mut self, members: &[usize], of: Option<usize>, may_spill: bool) -> Result<(), String> {
         let mut how = How { of, ..How::default() };
         loop {
             match self.with(members, how) {
                 Err(Misfit::Unreached) if !how.far => how.far = true,
                 Err(Misfit::Registers(Bank::Scalar)) if !how.borrows => how.borrows = true,
+                Err(Misfit::Registers(Bank::Vector)) if may_spill && !how.spills => how.spills = true,
                 Err(misfit) => return Err(misfit.to_string()),
                 Ok(()) => return Ok(()),
             }
@@ -128,23 +130,27 @@ impl Added<'_> {
         let lanes = if self.module.warp_lanes == 32 { 32 } else { 64 };
         let mut asm = Assembler::new(self.object.target.target, lanes);
         let routines = self.routines;
-        let mut used = used(self.module, group)?;
-        let mut at_begin = 0;
+        let Named { mut used, named, matrix } = used(self.module, group)?;
+        let in_scratch = how.spills && Store::is_scratch(asm.target);
+        let (mut initial, mut scratch) = (Used::default(), 0);
         for kernel in copied.iter().filter_map(|f| kernel(self.object, self.module, *f)) {
-            let initial = kernels::at_begin(&kernels::descriptor(self.object, kernel)?);
-            at_begin = at_begin.max(initial.scalar);
-            used = used.max(initial);
+            let descriptor = kernels::descriptor(self.object, kernel, in_scratch)?;
+            initial = initial.max(kernels::at_begin(&descriptor));
+            scratch = scratch.max(kernel.descriptor.get(Field::PrivateSegment).unwrap_or(0));
         }
+        used = used.max(initial);
         let counters = |f: &usize| {
             let function = *f;
             routines.counters(function).map(move |(name, size)| (counter(&name, function), size))
         };
         let state = routines.state().chain(copied.iter().flat_map(counters));
-        let borrow = match how.borrows {
-            true => Some(self.borrowed(&copied, asm.target, at_begin)?),
-            false => None,
+        let borrow = if how.borrows { Some(borrowed(asm.target, lanes, initial.scalar)?) } else { None };
+        let slots = how.spills.then(|| Store::behind(asm.target, used.accumulation, scratch));
+        let vectors = match slots {
+            Some(store) => Vectors::Spilled { free: named.or(Set::below(initial)).others(), store, matrix },
+            None => Vectors::Free,
         };
-        let registers = Registers::above(used, asm.target, lanes, state, borrow)?;
+        let registers = Registers::above(used, asm.target, lanes, state, borrow, &vectors)?;
         if copied.len() > 1 && is_recursive(self.module, group) {
             return Err("its functions call each other in a circle".into());
         }
@@ -163,6 +169,7 @@ impl Added<'_> {
             places: 0,
             far: how.far,
             tracks: self.tracks,
+            named: (how.spills || how.borrows).then(|| self.named(group)),
         };
         let mut descriptors = Vec::new();
         let mut ends = Vec::new();
@@ -190,7 +197,7 @@ impl Added<'_> {
             });
         }
         for (f, mut descriptor) in descriptors {
-            kernels::set_registers(&mut descriptor, peak)?;
+            kernels::set_registers(&mut descriptor, peak, slots)?;
             kernels.push((self.name(f, how.of), descriptor, place(&f)));
         }
         let text = asm.finish(self.object.added_address() + offset)?;
@@ -202,26 +209,24 @@ impl Added<'_> {
     }
 }
 
-impl<'a> Added<'a> {
-    /// The first of the scalar registers to borrow for functions: the highest ones that hold nothing when a
-    /// kernel begins, and that no routine reads.
-    fn borrowed(&self, functions: &[usize], target: Target, at_begin: u32) -> Result<u32, Misfit> {
-        let lanes = self.module.warp_lanes;
-        let mut read = FxHashSet::default();
-        for f in functions.iter().copied() {
-            let names = names(&RegisterMap::of(&self.module.functions[f], lanes), lanes);
-            for insertion in self.plan.functions.get(f).map_or(&[][..], |plan| &plan.insertions) {
-                let text = self.routines.text(f, insertion);
-                let lines = routine::lines(&text).map_err(|e| e.message)?;
-                read.extend(scalars_read(&lines, &names).into_iter().map(u32::from));
-            }
-        }
-        let count = registers::scalars(lanes as u8);
-        let first = registers::scalar_end(target) - count;
-        let free = |from: &u32| !(*from..from + count).any(|register| read.contains(&register));
-        let from = at_begin.next_multiple_of(2)..=first;
-        from.rev().filter(|first| first % 2 == 0).find(free).ok_or(Misfit::Registers(Bank::Scalar))
+impl Added<'_> {
+    /// By function, the registers that it and all that it calls name; `None` if one calls through a pointer.
+    fn named(&self, group: &[usize]) -> FxHashMap<usize, Option<Set>> {
+        let named = |f: &usize| {
+            let all = called_by(self.module, *f);
+            let insts = || all.iter().flat_map(|f| &self.module.functions[*f].insts);
+            let unknown = insts().any(|inst| inst.class == Class::Call && self.module.callee(inst).is_none());
+            let named = used(self.module, &all).ok().filter(|_| !unknown);
+            (*f, named.map(|named| named.named))
+        };
+        group.iter().map(named).collect()
     }
+}
+
+/// The first of the scalar registers to borrow: the highest ones, which hold nothing when a kernel begins.
+fn borrowed(target: Target, lanes: u8, at_begin: u32) -> Result<u32, Misfit> {
+    let first = (registers::scalar_end(target) - registers::scalars(lanes)) & !1;
+    if first < at_begin { Err(Misfit::Registers(Bank::Scalar)) } else { Ok(first) }
 }
 
 /// How a group is copied.
@@ -231,14 +236,25 @@ struct How {
     far: bool,
     /// Inserted code borrows scalar registers.
     borrows: bool,
+    /// Inserted code uses vector registers of the functions.
+    spills: bool,
     /// The copies are this kernel's alone.
     of: Option<usize>,
 }
 
+/// Registers of functions.
+struct Named {
+    used: Used,
+    /// Those that they name.
+    named: Set,
+    /// Whether they have matrix products.
+    matrix: bool,
+}
+
 /// Registers that functions name. If they call through pointers, those of all device functions are among
 /// them.
-fn used(module: &Module, group: &[usize]) -> Result<Used, String> {
-    let mut used = Used::default();
+fn used(module: &Module, group: &[usize]) -> Result<Named, String> {
+    let mut out = Named { used: Used::default(), named: Set::default(), matrix: false };
     let insts = || group.iter().flat_map(|f| &module.functions[*f].insts);
     let unknown = insts().any(|inst| inst.class == Class::Call && module.callee(inst).is_none());
     let others = module.functions.iter().filter(|f| unknown && f.kind == FunctionKind::Device);
@@ -246,15 +262,19 @@ fn used(module: &Module, group: &[usize]) -> Result<Used, String> {
         let Some(native) = inst.semantics.native.get::<Native>() else { continue };
         let unknown = || format!("it is not known which registers `{}` uses", native.inst.print());
         let registers = native.inst.registers().ok_or_else(unknown)?;
+        out.matrix |= inst.class == Class::Matrix;
         for reg in registers.reads.iter().chain(&registers.writes) {
+            out.named.insert(*reg);
+            let used = &mut out.used;
             match reg {
                 Reg::V(n) => used.vector = used.vector.max(u32::from(*n) + 1),
                 Reg::S(n) => used.scalar = used.scalar.max(u32::from(*n) + 1),
+                Reg::A(n) => used.accumulation = used.accumulation.max(u32::from(*n) + 1),
                 _ => {}
             }
         }
     }
-    Ok(used)
+    Ok(out)
 }
 
 /// A kernel, and all functions that it calls, in order.

@@ -3,7 +3,7 @@
 use prlx_isa::amdgpu::Family;
 use prlx_isa::amdgpu::inst::{Encoding, Field, Value};
 
-use super::assembler::{vgpr, vgprs};
+use super::assembler::{Assembler, vgpr, vgprs};
 use super::compile::Compiler;
 use super::routine::Arg;
 
@@ -153,28 +153,40 @@ impl Compiler<'_> {
 
     /// Waits until all registers that the function loads have arrived: the routine reads some of them.
     pub(super) fn wait_for_all(&mut self) {
-        match self.asm.target.family() {
-            Family::Gfx12 => {
-                for counter in ["loadcnt", "samplecnt", "bvhcnt", "dscnt", "kmcnt"] {
-                    let name = format!("s_wait_{counter}");
-                    self.asm.emit(Encoding::Sopp, &name, &[Value::Immediate(0)]);
-                }
-            }
-            // All counters.
-            _ => self.asm.emit(Encoding::Sopp, "s_waitcnt", &[Value::Immediate(0)]),
-        }
+        self.asm.wait_for_all();
     }
 
     /// Waits until loads have arrived.
     pub(super) fn wait(&mut self) {
-        let all = match self.asm.target.family() {
-            Family::Gfx12 => return self.asm.emit(Encoding::Sopp, "s_wait_loadcnt", &[Value::Immediate(0)]),
+        self.asm.wait_for_loads();
+    }
+}
+
+impl Assembler {
+    /// Waits for everything that writes registers later.
+    pub(super) fn wait_for_all(&mut self) {
+        match self.target.family() {
+            Family::Gfx12 => {
+                for counter in ["loadcnt", "samplecnt", "bvhcnt", "dscnt", "kmcnt"] {
+                    let name = format!("s_wait_{counter}");
+                    self.emit(Encoding::Sopp, &name, &[Value::Immediate(0)]);
+                }
+            }
+            // All counters.
+            _ => self.emit(Encoding::Sopp, "s_waitcnt", &[Value::Immediate(0)]),
+        }
+    }
+
+    /// Waits until loads into vector registers have arrived.
+    pub(super) fn wait_for_loads(&mut self) {
+        let all = match self.target.family() {
+            Family::Gfx12 => return self.emit(Encoding::Sopp, "s_wait_loadcnt", &[Value::Immediate(0)]),
             // vmcnt(0), and nothing of the other counters: LLVM, `AMDGPUBaseInfo`, `encodeWaitcnt`.
             Family::Gfx11 => 0x03f7,
             Family::Gfx10 => 0x3f70,
             Family::Gfx9 => 0x0f70,
         };
-        self.asm.emit(Encoding::Sopp, "s_waitcnt", &[Value::Immediate(all)]);
+        self.emit(Encoding::Sopp, "s_waitcnt", &[Value::Immediate(all)]);
     }
 }
 

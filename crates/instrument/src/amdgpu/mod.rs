@@ -12,7 +12,8 @@
 //! # Invariants
 //! - Instructions are copied word by word, but for branches, calls, and reads of the program counter.
 //! - A copy calls copies. What it computes from the program counter are the addresses of the original code.
-//! - Inserted code uses registers that no function uses, and no scratch memory or LDS.
+//! - Inserted code uses registers that no function uses, or that hold nothing where it stands, or that it
+//!   saves. It uses no LDS, and scratch memory only behind that of the kernel.
 //!
 //! # Limitations
 //! - Functions that are called through pointers are not copied: the original runs, and records nothing.
@@ -22,15 +23,20 @@
 mod allocation;
 mod arithmetic;
 mod assembler;
+mod borrowed;
 mod compile;
 mod copy;
+mod exec;
 mod function;
 mod kernels;
+mod liveness;
 mod lower;
 mod memory;
 mod misfit;
+mod numbers;
 mod operands;
 mod registers;
 mod routine;
+mod spill;
 
 pub(crate) use self::lower::lower;

@@ -3,11 +3,11 @@
 use prlx_isa::amdgpu::Register;
 use prlx_isa::amdgpu::inst::{Bank, Encoding, Reg, Value};
 
-use super::allocation::{Special, own};
+use super::allocation::Special;
 use super::assembler::{EXEC, sgpr, sgprs, vgpr, vgprs};
 use super::compile::Compiler;
-use super::registers::Place;
-use super::routine::Arg;
+use super::numbers::Place;
+use super::routine::{Arg, own};
 use crate::ptx::GRID_WARP;
 
 impl Compiler<'_> {

@@ -7,6 +7,7 @@
 //! Branches go forward and stay inside the routine.
 
 use crate::error::{Error, ErrorKind};
+use crate::ptx::PREFIX;
 use crate::tokens::span;
 
 /// One line of a routine.
@@ -103,6 +104,27 @@ fn argument(text: &str) -> Option<Arg<'_>> {
         return Some(Arg::Int(text.parse().ok()?));
     }
     Some(text.strip_prefix('!').map_or(Arg::Name(text), Arg::Not))
+}
+
+/// Names that an instruction reads and writes as registers, each with whether it is written.
+pub(super) fn mentions<'a>(inst: &'a Instruction<'a>) -> Vec<(&'a str, bool)> {
+    let mut out: Vec<(&str, bool)> = inst.guard.iter().map(|(name, _)| (*name, false)).collect();
+    let stores = ["st.", "red.", "bra"].iter().any(|op| inst.op.starts_with(op));
+    for (i, arg) in inst.args.iter().enumerate() {
+        let written = i == 0 && !stores;
+        match arg {
+            Arg::Name(name) => out.push((name, written)),
+            Arg::Not(name) | Arg::Address(name, _) => out.push((name, false)),
+            Arg::Vector(list) => out.extend(list.iter().map(|name| (*name, written))),
+            Arg::Int(_) => {}
+        }
+    }
+    out
+}
+
+/// The name of a register of the routine without the prefix.
+pub(super) fn own(name: &str) -> Option<&str> {
+    name.strip_prefix('%')?.strip_prefix(PREFIX)
 }
 
 #[cfg(test)]

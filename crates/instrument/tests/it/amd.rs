@@ -90,15 +90,45 @@ fn a_kernel_that_does_not_fit_keeps_no_other_from_it() {
         let all = rewrite.plan.functions.iter().zip(&rewrite.module.functions);
         all.filter(|(_, f)| f.name == name).find_map(|(plan, _)| plan.skipped.clone())
     };
-    assert_eq!(skipped("wide").as_deref(), Some("too few vector registers are free"));
-    for kernel in ["distances", "crowded", "far", "alone"] {
+    for kernel in ["distances", "crowded", "far", "alone", "wide"] {
         assert_eq!(skipped(kernel), None, "{kernel}");
     }
     let object = rewrite.object.unwrap();
     let after = CodeObject::read(&object).unwrap();
     let copies: Vec<&str> =
         after.functions().map(|f| f.name).filter(|name| name.ends_with("half.prlx")).collect();
-    assert_eq!(copies, ["crowded.half.prlx", "far.half.prlx"]);
+    assert_eq!(copies, ["crowded.half.prlx", "far.half.prlx", "wide.half.prlx"]);
+    // Only the kernel that leaves no vector register keeps words in accumulation registers.
+    let registers = |name: &str| {
+        after.kernels.iter().find(|k| k.name == format!("{name}.prlx")).unwrap().descriptor.vgprs()
+    };
+    assert!(registers("wide").accumulator > 0 && registers("wide").vector == 256);
+    assert!(registers("crowded").vector < 64);
+}
+
+#[test]
+fn kernels_without_free_vector_registers_have_slots() {
+    for target in ["gfx90a", "gfx942", "gfx1030", "gfx1100"] {
+        let file = format!("tests/kernels/amd/full.{target}.co");
+        let bytes = std::fs::read(crate::support::root().join(file)).unwrap();
+        for level in [Level::Path, Level::Fingerprint] {
+            let rewrite = rewrite(&bytes, level).unwrap();
+            let object = rewrite.object.unwrap();
+            let (before, after) = (CodeObject::read(&bytes).unwrap(), CodeObject::read(&object).unwrap());
+            for kernel in &before.kernels {
+                let name = format!("{}.prlx", kernel.name);
+                let copy = after.kernels.iter().find(|k| k.name == name).expect("it is accepted").descriptor;
+                let scratch = copy.get(Field::PrivateSegment).unwrap();
+                let [accumulators, before] =
+                    [copy, kernel.descriptor].map(|descriptor| descriptor.vgprs().accumulator);
+                let on_gfx9 = target.starts_with("gfx9");
+                assert_eq!(accumulators > before, on_gfx9, "{name} for {target}");
+                assert_eq!(scratch > 0 && copy.is_set(Field::Scratch), !on_gfx9, "{name} for {target}");
+                // Hardware knows where scratch memory is from gfx11 on.
+                assert_eq!(copy.is_set(Field::FlatScratchInit), target == "gfx1030", "{name} for {target}");
+            }
+        }
+    }
 }
 
 #[test]

@@ -162,6 +162,16 @@ impl DefUse {
             defs.extend(own.iter().map(|i| Def::Inst(*i)));
             others
         });
+        if (1..defs.len()).contains(&most) {
+            // A list can be as long as the function. Only the first ones are sorted.
+            defs.select_nth_unstable(most - 1);
+            let mut first = defs[..most].to_vec();
+            first.sort_unstable();
+            first.dedup();
+            if first.len() == most {
+                return first;
+            }
+        }
         defs.sort_unstable();
         defs.dedup();
         defs.truncate(most);
