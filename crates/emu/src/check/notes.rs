@@ -50,8 +50,8 @@ pub struct PerformanceNotes {
 }
 
 impl PerformanceNotes {
-    /// Counts an access. Which lane accesses which element of a `wmma` fragment is open in PTX, so its accesses
-    /// do not count.
+    /// Counts an access. Those of `wmma` do not count: PTX leaves open which lane accesses which element of a
+    /// fragment.
     pub fn count(&mut self, code: &Code, op: &Op, t: &WarpAccess, here: WarpStep) {
         let counts = match *op {
             Op::Ld(_) | Op::St(_) => true,

@@ -125,6 +125,9 @@ impl Added<'_> {
     }
 
     fn with(&mut self, group: &[usize], how: How) -> Result<(), Misfit> {
+        if how.spills && calls_through_pointers(self.module, group) {
+            return Err("too few vector registers are free for a kernel that calls through pointers".into());
+        }
         let recorded = |f: &usize| self.plan.functions.get(*f).is_some_and(|plan| plan.skipped.is_none());
         let copied: Vec<usize> = group.iter().copied().filter(recorded).collect();
         let lanes = if self.module.warp_lanes == 32 { 32 } else { 64 };
@@ -214,9 +217,7 @@ impl Added<'_> {
     fn named(&self, group: &[usize]) -> FxHashMap<usize, Option<Set>> {
         let named = |f: &usize| {
             let all = called_by(self.module, *f);
-            let insts = || all.iter().flat_map(|f| &self.module.functions[*f].insts);
-            let unknown = insts().any(|inst| inst.class == Class::Call && self.module.callee(inst).is_none());
-            let named = used(self.module, &all).ok().filter(|_| !unknown);
+            let named = used(self.module, &all).ok().filter(|_| !calls_through_pointers(self.module, &all));
             (*f, named.map(|named| named.named))
         };
         group.iter().map(named).collect()
@@ -249,6 +250,12 @@ struct Named {
     named: Set,
     /// Whether they have matrix products.
     matrix: bool,
+}
+
+/// Whether one of these functions calls through a pointer.
+fn calls_through_pointers(module: &Module, functions: &[usize]) -> bool {
+    let mut insts = functions.iter().flat_map(|f| &module.functions[*f].insts);
+    insts.any(|inst| inst.class == Class::Call && module.callee(inst).is_none())
 }
 
 /// Registers that functions name. If they call through pointers, those of all device functions are among
