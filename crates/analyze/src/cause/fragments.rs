@@ -5,11 +5,9 @@
 //! - `ldmatrix` and `stmatrix` of elements of 8 bits or less, and `wmma` of elements below a byte, are not
 //!   divided.
 
-use prlx_trace::check::Space;
 use prlx_trace::dataflow::{Access, Instruction};
 
 use super::flow::{At, Flow, Source, Word, Writer, owner};
-use super::value::Canonical;
 use super::walk::Walk;
 
 /// An element of a register that a fragment was loaded into.
@@ -96,18 +94,5 @@ impl Walk<'_> {
             self.loaded(pair, words, at, users);
         }
         true
-    }
-    /// Follows two words that loads read; `users` have the addresses.
-    pub(super) fn loaded(&mut self, pair: usize, words: [Word; 2], at: [At; 2], users: [At; 2]) {
-        let same_layout = self.same_geometry && self.code.similar;
-        if self.same_place(&words) || words[0].space != Space::Global && !same_layout {
-            return self.push(pair, words.map(Source::Memory), at, None);
-        }
-        self.addresses(pair, users);
-    }
-    /// Whether two words are the same place on both sides.
-    pub(super) fn same_place(&self, words: &[Word; 2]) -> bool {
-        let [a, b] = [0, 1].map(|s| Canonical::of_address(self.flows[s], words[s].space, words[s].address));
-        a == b
     }
 }

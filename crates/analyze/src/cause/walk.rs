@@ -536,6 +536,19 @@ impl<'a> Walk<'a> {
             self.loaded(pair, [x, y], at, at);
         }
     }
+    /// Follows two words that loads read; `users` have the addresses.
+    pub(super) fn loaded(&mut self, pair: usize, words: [Word; 2], at: [At; 2], users: [At; 2]) {
+        let same_layout = self.same_geometry && self.code.similar;
+        if self.same_place(&words) || words[0].space != Space::Global && !same_layout {
+            return self.push(pair, words.map(Source::Memory), at, None);
+        }
+        self.addresses(pair, users);
+    }
+    /// Whether two words are the same place on both sides.
+    fn same_place(&self, words: &[Word; 2]) -> bool {
+        let [a, b] = [0, 1].map(|s| Canonical::of_address(self.flows[s], words[s].space, words[s].address));
+        a == b
+    }
     fn select(&mut self, pair: usize, at: [At; 2], [a, b]: [&Instruction; 2], n: usize) {
         let predicate =
             [(0, a), (1, b)].map(|(s, i)| i.operands.last().map(|o| self.flows[s].operand(o, at[s])));
