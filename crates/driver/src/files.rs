@@ -6,26 +6,55 @@
 //! - An output appears under its name only when it is complete. Until then an older file stays as it is. The
 //!   unfinished file has a name that no other process has, and is removed on every way out. If the process is
 //!   killed, the next output of the same name removes it.
+//! - After [`protect_inputs`], no output replaces a file that was read.
 //!
 //! # Limitations
 //! Outputs to pipes and devices are written directly.
 
+use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, BufWriter, Read, Write};
-use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use tempfile::TempPath;
 
+/// What errors say of an output that would replace an input.
+const INPUT: &str = "it is an input of this command, and would be replaced";
+
 /// Maximum number of bytes that are read from a pipe.
 const MOST_PIPED: u64 = 1 << 30;
+
+/// Device and number of each file that was read.
+type Inputs = Mutex<HashSet<(u64, u64)>>;
+
+/// The files that this process read, if its inputs are protected.
+static INPUTS: OnceLock<Inputs> = OnceLock::new();
+
+/// From now on, an output that would replace a file that this process has read is refused. For processes that
+/// run one command: there, such an output is a mistake that destroys data.
+pub fn protect_inputs() {
+    INPUTS.get_or_init(Inputs::default);
+}
+
+/// Whether a file was read by this process, and its inputs are protected.
+fn is_input(file: &fs::Metadata) -> bool {
+    let inputs = INPUTS.get().map(|i| i.lock().unwrap_or_else(PoisonError::into_inner));
+    inputs.is_some_and(|inputs| inputs.contains(&(file.dev(), file.ino())))
+}
 
 /// Opens a file for reading.
 ///
 /// # Errors
 /// If it cannot be opened, or if it is no file that ends.
 pub fn open(path: &Path) -> io::Result<File> {
-    let kind = fs::metadata(path)?.file_type();
+    let metadata = fs::metadata(path)?;
+    if let Some(inputs) = INPUTS.get().filter(|_| metadata.is_file()) {
+        let mut inputs = inputs.lock().unwrap_or_else(PoisonError::into_inner);
+        inputs.insert((metadata.dev(), metadata.ino()));
+    }
+    let kind = metadata.file_type();
     let opened = ["/dev/fd/", "/proc/self/fd/", "/dev/stdin"];
     let own_pipe = kind.is_fifo() && opened.iter().any(|p| path.to_str().is_some_and(|s| s.starts_with(p)));
     if kind.is_file() || kind.is_dir() || own_pipe {
@@ -85,11 +114,14 @@ struct Part {
 /// Starts an output file.
 ///
 /// # Errors
-/// If its folder or an older file of this name cannot be written to.
+/// If its folder or an older file of this name cannot be written to, or if it is a protected input.
 pub fn create(path: &Path) -> io::Result<(File, Unfinished)> {
     let old = fs::metadata(path).ok();
     if old.as_ref().is_some_and(|m| !m.is_file()) {
         return Ok((File::create(path)?, Unfinished(None)));
+    }
+    if old.as_ref().is_some_and(is_input) {
+        return Err(io::Error::other(INPUT));
     }
     // A link stays, and the file that it leads to is replaced.
     let target = if old.is_some() { fs::canonicalize(path)? } else { path.to_owned() };
@@ -146,8 +178,12 @@ impl Unfinished {
     /// Gives the complete file its name.
     ///
     /// # Errors
-    /// If it cannot be renamed.
+    /// If it cannot be renamed, or if the older file was read in the meantime and is protected.
     pub fn finish(self) -> io::Result<()> {
+        if self.0.as_ref().and_then(|part| fs::metadata(&part.target).ok()).is_some_and(|old| is_input(&old))
+        {
+            return Err(io::Error::other(INPUT));
+        }
         match self.0 {
             Some(part) => part.path.persist(part.target).map_err(|e| e.error),
             None => Ok(()),

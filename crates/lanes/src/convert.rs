@@ -9,8 +9,7 @@
 //!   From bfloat16 to binary32 all bits stay. Everything else returns the canonical NaN.
 //!
 //! # Limitations
-//! The formats and modes that only sm_100 and later have are missing: stochastic rounding (`.rs`), the 4- and
-//! 6-bit formats, `ue8m0` and `s2f6`.
+//! Stochastic rounding (`.rs`) and the format `s2f6`, which only sm_100 and later have, are missing.
 
 use crate::float::{Float, NAN32};
 use crate::half::{Bf16, F16, Half};

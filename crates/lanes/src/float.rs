@@ -209,6 +209,35 @@ impl<T: Float, O: Lane<T>> LaneOp for Every<O, T> {
     }
 }
 
+/// Two binary32 values a lane, with the mode and modifiers of [`Args::imm`].
+pub struct Packed<O>(std::marker::PhantomData<O>);
+impl<O: Lane<f32>> LaneOp for Packed<O> {
+    #[inline(always)]
+    fn run(p: &mut Planes, args: &Args, mask: u32) {
+        let load = |n: usize| u64::load(p, args.src[if n < O::OPERANDS { n } else { 0 }]);
+        let pairs = [load(0), load(1), load(2)];
+        let (ftz, mode) = (args.imm & FTZ != 0, Round::from_imm(args.imm));
+        let mut both = [0u64; LANES];
+        for shift in [0, 32] {
+            let mut v = pairs.map(|lanes| lanes.map(|x| f32::from_bits((x >> shift) as u32)));
+            if ftz {
+                v = v.map(|lanes| lanes.map(f32::flushed));
+            }
+            let mut out = v[0];
+            for l in 0..LANES {
+                out[l] = O::sealed(v[0][l], v[1][l], v[2][l], mode);
+            }
+            if ftz {
+                flush::<O, f32>(&mut out, &v, mode);
+            }
+            for l in 0..LANES {
+                both[l] |= u64::from(out[l].to_bits()) << shift;
+            }
+        }
+        u64::store(p, args.dst[0], mask, &both);
+    }
+}
+
 macro_rules! lanes {
     ($($(#[$m:meta])* $name:ident<$t:ty>: $n:literal ($a:ident, $b:ident, $c:ident,
         $mode:ident) $body:block $({ $($extra:item)* })?;)*) => { $(

@@ -1,8 +1,10 @@
-//! The 8-bit formats e4m3 and e5m2, in pairs (PTX ISA, `cvt`; Alternate Floating-Point Data Formats).
+//! The formats e4m3, e5m2, e2m3, e3m2, e2m1 and ue8m0, in pairs (PTX ISA, `cvt`; Alternate Floating-Point
+//! Data Formats).
 //!
 //! # Invariants
-//! A conversion to 8 bits rounds once, to nearest even, and saturates to the largest finite value: PTX has no
-//! other form. A NaN is `0x7f`. A conversion from 8 bits is exact.
+//! A conversion to one of the first five rounds once, to nearest even, and saturates to the largest finite
+//! value: PTX has no other form. A NaN is `0x7f` in e4m3 and e5m2; the others have none, and it becomes their
+//! largest value. A conversion from these formats is exact.
 
 use crate::half::{Bf16, F16, Half};
 use crate::op::{Args, LaneOp};
@@ -12,8 +14,14 @@ use crate::value::LaneValue;
 /// Negative results become 0.
 pub const RELU: u64 = 1;
 
-/// An 8-bit format.
+/// A format of at most 8 bits.
 pub trait Byte {
+    /// The bit of the sign.
+    const SIGN: u32 = 0x80;
+    /// The pattern of a NaN, if there is one.
+    const NAN: Option<u32> = Some(0x7f);
+    /// Bits of each of a pair.
+    const WIDTH: u32 = 8;
     /// Bits of the fraction.
     const FRACTION: u32;
     /// Bias of the exponent.
@@ -48,6 +56,38 @@ impl Byte for E5m2 {
     }
 }
 
+/// A format without infinities and NaNs, of fewer than 8 bits.
+macro_rules! small {
+    ($($(#[$m:meta])* $name:ident: $sign:literal, $width:literal, $fraction:literal, $bias:literal;)*) => { $(
+        $(#[$m])*
+        pub struct $name;
+        impl Byte for $name {
+            const SIGN: u32 = $sign;
+            const NAN: Option<u32> = None;
+            const WIDTH: u32 = $width;
+            const FRACTION: u32 = $fraction;
+            const BIAS: u32 = $bias;
+            const MAX: u32 = $sign - 1;
+            #[inline(always)]
+            fn to_f16(b: u8) -> u16 {
+                // Read as binary16 its exponent is too small by the difference of the biases.
+                let magnitude = u16::from(b) & ($sign - 1);
+                let scale = f32::from_bits((127 + 15 - $bias) << 23);
+                let near = F16::near(F16::widen(magnitude << (10 - $fraction)) * scale);
+                near | (u16::from(b) & $sign) * (0x8000 / $sign)
+            }
+        }
+    )* };
+}
+small! {
+    /// 2 bits of exponent, 3 of fraction.
+    E2m3: 0x20, 8, 3, 1;
+    /// 3 bits of exponent, 2 of fraction.
+    E3m2: 0x20, 8, 2, 3;
+    /// 2 bits of exponent, 1 of fraction.
+    E2m1: 0x08, 4, 1, 1;
+}
+
 /// To nearest even, saturating.
 #[inline(always)]
 fn encode<B: Byte>(x: f32, relu: bool) -> u32 {
@@ -61,8 +101,9 @@ fn encode<B: Byte>(x: f32, relu: bool) -> u32 {
     let subnormal = (f32::from_bits(m) + f32::from_bits(magic)).to_bits().wrapping_sub(magic);
     let r = if m < (128 - B::BIAS) << 23 { subnormal } else { normal };
     let r = r.min(B::MAX);
-    let r = if m > 0x7f80_0000 { 0x7f } else { r | (bits >> 24 & 0x80) };
-    if relu && r & 0x80 != 0 { 0 } else { r }
+    let sign = (bits >> 31) * B::SIGN;
+    let r = if m > 0x7f80_0000 { B::NAN.unwrap_or(B::MAX) } else { r | sign };
+    if relu && r & B::SIGN != 0 { 0 } else { r }
 }
 
 /// Where a pair of numbers comes from.
@@ -96,7 +137,7 @@ impl<B: Byte, P: Pair> LaneOp for From<B, P> {
         let relu = args.imm & RELU != 0;
         let mut out = [0u32; LANES];
         for l in 0..LANES {
-            out[l] = encode::<B>(upper[l], relu) << 8 | encode::<B>(lower[l], relu);
+            out[l] = encode::<B>(upper[l], relu) << B::WIDTH | encode::<B>(lower[l], relu);
         }
         u32::store(p, args.dst[0], mask, &out);
     }
@@ -115,6 +156,57 @@ impl<B: Byte, H: Half> LaneOp for To<B, H> {
                 let h = u32::from(H::near(F16::widen(B::to_f16(b as u8))));
                 if relu && h & 0x8000 != 0 { 0 } else { h }
             };
+            let low = a[l] & ((1 << B::WIDTH) - 1);
+            out[l] = one(a[l] >> B::WIDTH) << 16 | one(low);
+        }
+        u32::store(p, args.dst[0], mask, &out);
+    }
+}
+
+/// Positive infinity rounds up to the greatest finite value, `.satfinite`.
+pub const FINITE: u64 = 2;
+/// Rounds up, `.rp`, instead of to zero.
+pub const UP: u64 = 4;
+
+/// A pair of numbers to two exponents, ue8m0: powers of two without a sign. `0xff` is NaN.
+pub struct FromScale<P>(std::marker::PhantomData<P>);
+impl<P: Pair> LaneOp for FromScale<P> {
+    #[inline(always)]
+    fn run(p: &mut Planes, args: &Args, mask: u32) {
+        let [upper, lower] = P::pairs(p, args);
+        let (finite, up) = (args.imm & FINITE != 0, args.imm & UP != 0);
+        let one = |x: f32| {
+            let m = x.to_bits() & 0x7fff_ffff;
+            let exponent = m >> 23;
+            // The least one is 2^-127, which is subnormal in binary32.
+            let exact = if exponent == 0 { m <= 0x0040_0000 } else { m & 0x007f_ffff == 0 };
+            match m {
+                0x7f80_0001.. => 0xff,
+                0x7f80_0000 => 0xff - u32::from(finite),
+                _ => (exponent + u32::from(up && !exact)).min(0xff - u32::from(finite)),
+            }
+        };
+        let mut out = [0u32; LANES];
+        for l in 0..LANES {
+            out[l] = one(upper[l]) << 8 | one(lower[l]);
+        }
+        u32::store(p, args.dst[0], mask, &out);
+    }
+}
+
+/// Two exponents, ue8m0, to a pair of bfloat16.
+pub struct ToScale;
+impl LaneOp for ToScale {
+    #[inline(always)]
+    fn run(p: &mut Planes, args: &Args, mask: u32) {
+        let a = u32::load(p, args.src[0]);
+        let one = |e: u32| match e & 0xff {
+            0 => 0x40,
+            0xff => 0x7fff,
+            e => e << 7,
+        };
+        let mut out = [0u32; LANES];
+        for l in 0..LANES {
             out[l] = one(a[l] >> 8) << 16 | one(a[l]);
         }
         u32::store(p, args.dst[0], mask, &out);

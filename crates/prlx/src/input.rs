@@ -15,6 +15,7 @@ use std::io::Read;
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use prlx_driver::files;
 use prlx_driver::session::Session;
 use prlx_driver::{Error, ErrorKind};
 use prlx_isa::amdgpu::object;
@@ -93,7 +94,7 @@ pub fn identify(path: &Path) -> Result<FileKind> {
         _ => {}
     }
     let mut front = Vec::new();
-    let read = File::open(path).and_then(|f| f.take(FRONT).read_to_end(&mut front));
+    let read = files::open(path).and_then(|f| f.take(FRONT).read_to_end(&mut front));
     read.with_context(|| format!("cannot read {}", path.display()))?;
     let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default();
     Ok(match extension {
@@ -203,7 +204,10 @@ pub fn require_recordings(paths: [&Path; 2], gate: bool) -> Result<()> {
 
 /// The commands that record side `side` of a pair, and compare it with the other one.
 fn record_then_diff(paths: [&Path; 2], side: usize) -> String {
-    let recorded = paths[side].with_extension("prlx");
+    let mut recorded = paths[side].with_extension("prlx");
+    if recorded == paths[1 - side] {
+        recorded.set_extension("new.prlx");
+    }
     let mut sides = paths;
     sides[side] = &recorded;
     let [a, b] = sides.map(shell);

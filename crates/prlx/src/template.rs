@@ -21,7 +21,8 @@ use anyhow::{Context, Result, anyhow};
 use prlx_driver::session::KernelPattern;
 use prlx_driver::signature::{Signature, cluster_unit, limit};
 use prlx_driver::{
-    Error, ErrorKind, Job, ParamUse, compile_cuda, element, param_uses, param_uses_amd, quoted, short_name,
+    CompilerOptions, Error, ErrorKind, Job, ParamUse, compile_cuda, element, param_uses, param_uses_amd,
+    quoted, short_name,
 };
 use prlx_isa::amdgpu::object::{self, ValueKind};
 use prlx_isa::ptx;
@@ -194,11 +195,15 @@ fn ptx_of(path: &Path, image: Option<usize>) -> Result<String> {
         FileKind::Ptx | FileKind::Image | FileKind::Program | FileKind::AmdCode | FileKind::Other => {
             return code::ptx(path, image);
         }
-        FileKind::CudaSource => return Ok(String::from_utf8_lossy(&compile_cuda(path)?).into_owned()),
+        FileKind::CudaSource => {
+            return Ok(
+                String::from_utf8_lossy(&compile_cuda(path, &CompilerOptions::default())?).into_owned()
+            );
+        }
         FileKind::Python => "write the PTX of the compiled kernel to a file, as \
              `open('kernel.ptx', 'w').write(compiled.asm['ptx'])` for Triton; then: prlx new kernel.ptx"
             .to_owned(),
-        FileKind::LaunchFile => format!("it can run: prlx run {name}"),
+        FileKind::LaunchFile => format!("its launch runs with: prlx run {name}"),
         FileKind::Recording | FileKind::OldRecording => format!("show it with: prlx inspect {name}"),
         FileKind::Directory | FileKind::Array => {
             "name a PTX file, a cubin, a fatbin or CUDA source".to_owned()
@@ -282,6 +287,12 @@ fn head(
         block.y,
         block.z,
     );
+    if place.extension().is_some_and(|e| e == "cu") {
+        out.push_str(
+            "# arch = \"sm_80\"  # how to compile it; also defines = { N = 4 }, include = [\"folder\"], \
+             flags = [\"-use_fast_math\"]\n",
+        );
+    }
     if let Some(arch) = arch {
         let _ = writeln!(out, "arch   = {}  # which code object of the module", quoted(arch));
     }

@@ -48,7 +48,8 @@ impl Module {
     /// Compiles CUDA C++ with nvcc, for the architecture of the CPU device.
     #[staticmethod]
     fn compile(py: Python<'_>, path: &str) -> PyResult<Module> {
-        let code = py.detach(|| prlx_driver::compile_cuda(Path::new(path)));
+        let code = py
+            .detach(|| prlx_driver::compile_cuda(Path::new(path), &prlx_driver::CompilerOptions::default()));
         Module::new(&code.map_err(|e| crate::errors::of_driver(&e))?, path.to_owned())
     }
 

@@ -5,7 +5,7 @@
 //! it by another rank). On the CPU device they hold the rank plus one, or 0 for the CTA's own memory.
 
 use prlx_trace::Dim3;
-use prlx_trace::launch::Launch;
+use prlx_trace::launch::{CPU_DEVICE, Launch};
 
 /// The bits that say where in a CTA's shared memory.
 const INSIDE: u32 = (1 << 24) - 1;
@@ -28,7 +28,7 @@ impl Clusters {
         let size = launch.cluster.filter(|c| c.volume() > 1)?;
         let whole = [(launch.grid.x, size.x), (launch.grid.y, size.y), (launch.grid.z, size.z)];
         let whole = whole.into_iter().all(|(n, by)| n.checked_rem(by) == Some(0));
-        whole.then_some(Clusters { grid: launch.grid, size, own: launch.device == "CPU device" })
+        whole.then_some(Clusters { grid: launch.grid, size, own: launch.device == CPU_DEVICE })
     }
 
     /// The CTA of rank `rank` in the cluster of `cta`.

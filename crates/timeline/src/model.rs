@@ -161,6 +161,8 @@ pub struct Moment {
 /// Accuracy of the time axis.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Axis {
+    /// Whether the CPU device made the times: a simulated clock, which says nothing of a GPU's speed.
+    pub simulated: bool,
     /// Fitted clock rate in MHz; 0 if times come from a timer alone.
     pub mhz: f64,
     /// Error of times near anchors: 95 of 100 times are within it.

@@ -10,6 +10,9 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::ids::{Dim3, FuncId, LaneMask, ModuleId, Nanos, RangeId, SiteId, WarpId, WarpSize};
 use crate::kernel::{FaultKind, Fidelity, Level, Scalar};
 
+/// What recordings call the CPU device, where others have the name of a GPU.
+pub const CPU_DEVICE: &str = "CPU device";
+
 structures! {
     /// A launch of a kernel, and how it was recorded. A `Trace` holds its streams separately.
     #[derive(Clone, PartialEq, Debug, Default)]

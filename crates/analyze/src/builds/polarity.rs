@@ -3,7 +3,7 @@
 //!
 //! # Invariants
 //! The polarity follows from what a decision leads to: for a branch, the matched sites on each side of it;
-//! for a guard, whether it is negated; for a select, its constants. The comparison itself must not
+//! for a guard, whether it is negated; for a select, its constants and the values that are compared. The comparison itself must not
 //! contradict. Only decisions that compare values of the same origin in the same way match with certainty.
 //! For others, equal outcomes are all that can be said. A decision that may be the opposite is not compared.
 //!
@@ -25,7 +25,7 @@ pub(crate) struct DecisionTraits {
     ways: Option<[BTreeSet<u32>; 2]>,
     /// Of a guard: whether the guarded instruction runs if the decision is true.
     guards: Option<bool>,
-    /// Of a select: its two constants.
+    /// Of a select: its two constants, or which of the compared values it chooses.
     chooses: Option<[String; 2]>,
     /// The instruction that makes the decision, if it is not a comparison.
     made: String,
@@ -80,7 +80,8 @@ pub(crate) fn traits_of(
             }))
         }),
         guards: steered(SiteClass::Guard).and_then(|t| t.strip_prefix('@')).map(|t| !t.starts_with('!')),
-        chooses: steered(SiteClass::Select).and_then(select_constants),
+        chooses: steered(SiteClass::Select)
+            .and_then(|t| select_constants(t).or_else(|| compared(t, &s.text))),
         made: match &compares {
             Some(_) => String::new(),
             None => s.text.split_whitespace().next().unwrap_or_default().to_owned(),
@@ -164,6 +165,24 @@ pub(crate) fn sites_by_block(m: &Module, f: FuncId) -> Vec<Vec<u32>> {
         }
     }
     out
+}
+
+/// Which of the compared values a select chooses if the decision is true, and if it is false: `x > 0 ? x : y`
+/// chooses the first one or another value.
+fn compared(select: &str, comparison: &str) -> Option<[String; 2]> {
+    let operands = |text: &str, op: &str| -> Option<[String; 2]> {
+        let (_, operands) = text.split_once(op)?.1.split_once(char::is_whitespace)?;
+        let mut operands = operands.split(',').map(|o| o.trim().trim_end_matches(';').to_owned());
+        Some([operands.nth(1)?, operands.next()?])
+    };
+    let [first, second] = operands(comparison, "setp.")?;
+    let chosen = operands(select, "selp.")?;
+    let both = chosen.map(|o| match o {
+        o if o == first => "first",
+        o if o == second => "second",
+        _ => "other",
+    });
+    (first != second && both[0] != both[1]).then_some(both.map(str::to_owned))
 }
 
 /// The constants of a select such as `selp.b32 %r1, 1, 0, %p1`.

@@ -4,10 +4,10 @@
 
 use prlx_trace::check::{Check, Finding, Findings, Grade, Kind, Place};
 
-use super::flow::Source;
+use super::flow::{Source, Word};
 use super::place::place_of;
 use super::source_changes::SourceChanges;
-use super::walk::{Found, Walk};
+use super::walk::{Context, Found, Walk};
 use crate::report::{Cause, CauseClass, LaunchDifference, LaunchPart, LaunchReport};
 
 /// The class of causes that a finding is; `None` if it explains no value.
@@ -50,7 +50,8 @@ pub(super) fn refine<'a>(
     let weak = walk.code.same
         || matches!(found.class, CauseClass::Stale | CauseClass::Order | CauseClass::Undefined)
         || found.rank >= 2;
-    let mut best: Option<((bool, bool), ByCheck<'a>)> = None;
+    let addressed = [0, 1].map(|side| addressed(walk, side, found));
+    let mut best: Option<((bool, bool, bool), ByCheck<'a>)> = None;
     for side in [1, 0] {
         for finding in findings[side].list.iter().filter(|f| f.kind.grade() == Grade::Error) {
             let Some(class) = class(finding.kind) else { continue };
@@ -62,8 +63,11 @@ pub(super) fn refine<'a>(
             if !(alone || weak) || !(on_way || alone && weak) {
                 continue;
             }
+            // Threads that access other places than they should can race there.
+            let follows =
+                places(finding).any(|p| addressed[side].contains(&(p.function.as_str(), p.module_line)));
             // What a barrier would order is also read before it is written.
-            let quality = (on_way, class == CauseClass::Race);
+            let quality = (!follows, on_way, class == CauseClass::Race);
             if best.as_ref().is_none_or(|(of_best, _)| quality > *of_best) {
                 best = Some((quality, ByCheck { side, finding, class }));
             }
@@ -83,8 +87,12 @@ fn places(finding: &Finding) -> impl Iterator<Item = &Place> {
 /// Whether two findings are the same one on both sides.
 fn alike(a: &Finding, b: &Finding) -> bool {
     let lines = |f: &Finding| -> Vec<Option<u32>> {
-        let places = f.sides.iter().filter_map(|s| s.place.as_ref());
-        places.map(|p| p.source.first().map(|l| l.line)).collect()
+        let mut lines: Vec<_> = places(f).map(|p| p.source.first().map(|l| l.line)).collect();
+        if f.kind.check() == Check::Race {
+            // The schedule decides which access comes first.
+            lines.sort_unstable();
+        }
+        lines
     };
     a.kind == b.kind && lines(a) == lines(b)
 }
@@ -93,17 +101,29 @@ fn alike(a: &Finding, b: &Finding) -> bool {
 fn lines<'a>(walk: &Walk<'a>, side: usize, found: &Found) -> Vec<(&'a str, u32)> {
     let flow = walk.flows[side];
     let chain = walk.chain(found.pair);
+    let writer = |word: &Word| flow.writer(word).map(|w| w.at);
     let sources = chain.iter().flat_map(|p| {
         let from = match &p.sources[side] {
-            Source::Result(at, _) => Some(*at),
-            Source::Memory(word) => flow.writer(word).map(|w| w.at),
-            _ => None,
+            Source::Result(at, n) => [Some(*at), flow.read_word(*at, *n).as_ref().and_then(writer)],
+            Source::Memory(word) => [writer(word), None],
+            _ => [None, None],
         };
-        [Some(p.users[side]), from]
+        [Some(p.users[side])].into_iter().chain(from)
     });
     let other = found.other.filter(|(s, _)| *s == side).map(|(_, at)| at);
     let all = sources.chain([found.places[side], other]).flatten();
     all.filter_map(|at| flow.instruction(at))
+        .map(|i| (i.place.function.as_str(), i.place.module_line))
+        .collect()
+}
+
+/// The functions and module lines of the accesses on the way to what was found whose addresses differ.
+fn addressed<'a>(walk: &Walk<'a>, side: usize, found: &Found) -> Vec<(&'a str, u32)> {
+    let chain = walk.chain(found.pair);
+    let users = chain.iter().filter(|p| p.context == Context::Address).map(|p| p.users[side]);
+    users
+        .filter_map(|at| walk.flows[side].instruction(at))
+        .filter(|i| !i.addresses.is_empty())
         .map(|i| (i.place.function.as_str(), i.place.module_line))
         .collect()
 }

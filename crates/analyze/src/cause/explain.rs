@@ -112,6 +112,7 @@ pub fn explain(launch: &ExplainedLaunch<'_>) -> Vec<Cause> {
             let key = match by_check {
                 Some(check) => {
                     checks::fill_in(&mut cause, check, &walk.code.changes);
+                    super::relocate::beside_change(&walk.code.changes, &mut cause);
                     Key::of_check(&cause)
                 }
                 None => {
@@ -176,7 +177,9 @@ fn cause(walk: &Walk<'_>, found: &Found, output: &DifferingOutput, element: u64)
         what = format!("{what}: {shown}");
     }
     for side in [0, 1] {
-        if chain.iter().any(|p| wraps(walk, side, &p.sources[side])) {
+        // Elsewhere, as in hashes, wrapping is what is wanted.
+        let mut addresses = chain.iter().filter(|p| p.context == Context::Address);
+        if addresses.any(|p| wraps(walk, side, &p.sources[side])) {
             what = format!(
                 "{what}; a 32-bit result of the index arithmetic wraps in {}",
                 super::walk::name(side)

@@ -103,6 +103,9 @@ impl Walk<'_> {
     /// Replaces copies by what they copy; then looks for why one side does what the other does not; then
     /// looks behind loads. Returns whether it did one of these.
     pub fn origins(&mut self, pair: usize, p: &Pair) -> bool {
+        if self.one_more(pair, p) {
+            return true;
+        }
         for loads in [false, true] {
             for side in [0, 1] {
                 if let Source::Result(at, n) = p.sources[side]
@@ -113,6 +116,44 @@ impl Walk<'_> {
                 }
             }
             if !loads && self.counterpart(pair, p) {
+                return true;
+            }
+        }
+        false
+    }
+    /// One side computes something from the value that the other side uses as it is: that instruction is the
+    /// difference. Returns whether it is so.
+    fn one_more(&mut self, pair: usize, p: &Pair) -> bool {
+        for side in [1, 0] {
+            let Source::Result(at, _) = p.sources[side] else { continue };
+            let Some(instruction) = self.flows[side].instruction(at) else { continue };
+            // The other side may have another copy of it, as in unrolled loops.
+            let also = match p.sources[1 - side] {
+                Source::Result(at, _) => self.flows[1 - side].instruction(at),
+                _ => None,
+            };
+            if instruction.action != Action::Compute
+                || self.code.of(side, self.flows[side].number(at)).is_some()
+                || also.is_some_and(|i| i.opcode == instruction.opcode)
+            {
+                continue;
+            }
+            let uses_it = instruction.operands.iter().filter(|o| o.register().is_some()).any(|o| {
+                let (mut sources, mut users) = (p.sources.clone(), p.users);
+                (sources[side], users[side]) = (self.flows[side].operand(o, at), at);
+                self.agree(&sources, users, instruction.ty.bits())
+            });
+            if uses_it {
+                let mut places = p.users.map(Some);
+                places[side] = Some(at);
+                let text = &instruction.place.instruction;
+                self.find(
+                    pair,
+                    CauseClass::Operation,
+                    0,
+                    places,
+                    format!("only {} computes `{text}`", name(side)),
+                );
                 return true;
             }
         }

@@ -7,7 +7,7 @@
 use super::flow::Source;
 use super::source_changes::{Change, SourceChanges};
 use super::walk::{Found, Walk};
-use crate::report::{Cause, CauseClass, Location};
+use crate::report::{Cause, CauseClass, CausePlace, Location};
 
 /// The most lines of a change that one line can stand for.
 const FEW: usize = 3;
@@ -55,6 +55,23 @@ pub(super) fn to_change(walk: &Walk<'_>, found: &Found, cause: &mut Cause) {
             // It counts executions of the instruction, which is on another line.
             place.trip = 0;
         }
+    }
+}
+
+/// Of an error that a check found: names the only line that differs, if it synchronises threads and none of the
+/// cause's places is on it.
+pub(super) fn beside_change(changes: &SourceChanges, cause: &mut Cause) {
+    let Some(change) = changes.iter().next().filter(|_| changes.count() == 1 && changes.synchronise) else {
+        return;
+    };
+    let on = |place: &CausePlace| {
+        place
+            .location
+            .as_ref()
+            .is_some_and(|l| [0, 1].iter().any(|&s| changes.at(s, &l.file, l.line).is_some()))
+    };
+    if !cause.places.iter().flatten().chain(&cause.other).any(on) {
+        cause.what = format!("{}; only {} differs", cause.what, pair([0, 1].map(|side| lines(change, side))));
     }
 }
 

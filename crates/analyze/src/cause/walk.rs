@@ -139,6 +139,12 @@ impl<'a> Walk<'a> {
             self.pairs.push(Pair { sources, users, context, parent: Some(parent) });
         }
     }
+    /// The context of a value that was stored: memory that threads share holds data, whatever is decided by it
+    /// later. Local memory holds variables.
+    fn stored(&self, pair: usize, word: &Word) -> Option<Context> {
+        let shared = matches!(word.space, Space::Global | Space::Shared);
+        (shared && self.pairs[pair].context == Context::Guard).then_some(Context::Data)
+    }
     /// Notes a first difference at a pair.
     pub fn find(&mut self, pair: usize, class: CauseClass, rank: u8, places: [Option<At>; 2], what: String) {
         let class = match (class, self.pairs[pair].context) {
@@ -195,7 +201,7 @@ impl<'a> Walk<'a> {
                     Some((w, source)) => {
                         let (mut sources, mut users) = (p.sources.clone(), p.users);
                         (sources[side], users[side]) = (source, w.at);
-                        self.push(pair, sources, users, None);
+                        self.push(pair, sources, users, self.stored(pair, word));
                     }
                     None => {
                         let other = other.clone();
@@ -442,7 +448,7 @@ impl<'a> Walk<'a> {
         }
         let sources = [0, 1].map(|s| self.flows[s].written(&writers[s], &words[s]));
         match sources {
-            [Some(a), Some(b)] => self.push(pair, [a, b], at, None),
+            [Some(a), Some(b)] => self.push(pair, [a, b], at, self.stored(pair, &words[0])),
             _ => {
                 let what = "the copies that wrote the memory differ".into();
                 self.copies(pair, at, what);

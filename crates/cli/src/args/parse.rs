@@ -152,11 +152,13 @@ pub fn range(text: &str) -> Result<(u64, u64), String> {
     Ok((first, last + 1))
 }
 
-fn number<T: std::str::FromStr>(text: &str) -> Result<T, String>
-where
-    T::Err: std::fmt::Display,
-{
-    text.parse().map_err(|e| format!("`{text}`: {e}"))
+fn number<T: std::str::FromStr>(text: &str) -> Result<T, String> {
+    let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    text.parse().map_err(|_| match text {
+        "" => "a number is missing".to_owned(),
+        _ if digits => format!("`{text}` is too large"),
+        _ => format!("`{text}` is no number"),
+    })
 }
 
 #[cfg(test)]

@@ -83,6 +83,21 @@ impl RecorderArgs {
         )
     }
 
+    /// Fails if an option is given that only launches have.
+    pub fn refuse_for_code(&self) -> Result<()> {
+        let only_launches = [
+            ("--warps", !self.warps.is_empty()),
+            ("--ctas", !self.ctas.is_empty()),
+            ("--rewritten", self.rewritten),
+            ("--memory", self.memory.is_some()),
+            ("--outputs", self.outputs.is_some()),
+        ];
+        match only_launches.into_iter().find(|(_, given)| *given) {
+            Some((name, _)) => bail!("{name} is for a launch: it changes nothing in the code"),
+            None => Ok(()),
+        }
+    }
+
     /// Fails if an option is given, here or in `device`, that only launch files have.
     pub fn refuse_for_program(&self, device: &DeviceArgs) -> Result<()> {
         let only_launch_files = [

@@ -61,6 +61,12 @@ pub fn run(args: &InspectArgs, ui: &Ui) -> Result<ExitCode> {
         Some(job) if show == Show::Kernels => prlx::inspect::of_code(&job.text, &job.module),
         _ => prlx::inspect::modules(&args.input, args.image)?,
     };
+    if modules.is_empty() {
+        bail!(
+            "{}: the recording was cut before it says what was recorded; `--show streams` shows what is left",
+            args.input.display()
+        );
+    }
     let wanted = |name: &str| filter.takes_function(name);
     if !modules.iter().flat_map(|m| &m.functions).any(|f| wanted(&f.name)) {
         bail!("{}: {}", args.input.display(), no_match(args, &modules));

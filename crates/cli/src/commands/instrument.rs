@@ -13,6 +13,7 @@ use crate::ui::Ui;
 
 /// Rewrites a file, and prints on standard error what was done to each function.
 pub fn run(args: &InstrumentArgs, ui: &Ui) -> Result<ExitCode> {
+    args.recorder.refuse_for_code()?;
     args.recorder.filter_note().iter().for_each(|note| ui.warn(note));
     let name = args.input.display().to_string();
     let program = recorder_program(&args.recorder.options(), 1);

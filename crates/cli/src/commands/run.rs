@@ -27,7 +27,12 @@ pub fn run(args: &RunArgs, ui: &Ui) -> Result<ExitCode> {
         let found = compare::explore(&args.under_seeds(), ui)?;
         let errors = found.checks.as_ref().is_some_and(|checks| checks.found.errors() > 0);
         let wrong = schedules::unexpected(&found) || errors;
-        return Ok(ExitCode::from(if wrong { 1 } else { found.verdict.exit_code() }));
+        let failed = found.outcomes.iter().all(|o| o.fault.is_some());
+        return Ok(ExitCode::from(match (failed, wrong) {
+            (true, _) => failure::RUN,
+            (false, true) => 1,
+            (false, false) => found.verdict.exit_code(),
+        }));
     }
     if args.tolerance.options().is_some() {
         bail!(

@@ -70,7 +70,7 @@ fn tables(job: &Job, rewrite: Rewrite, hooks: bool) -> String {
     assert_eq!(wrong, 0);
     let trace = recorded.into_trace(rewrite.plan.module);
     let mut json = Vec::new();
-    prlx_present::tallies_json(&mut json, &Tallies::of(&[("x".to_owned(), &trace)]), None).unwrap();
+    prlx_present::tallies_json(&mut json, &Tallies::of(&[("x".to_owned(), &trace)]), None, None).unwrap();
     String::from_utf8(json).unwrap()
 }
 

@@ -17,6 +17,9 @@ use crate::{element, npy};
 /// Maximum size of a buffer in bytes (1 TiB). No device has more memory, and larger sizes could overflow.
 const BUFFER: u64 = 1 << 40;
 
+/// The most dimensions of a buffer.
+const DIMENSIONS: usize = 8;
+
 /// Reads the name of an element type.
 pub(super) fn scalar_type(value: Value<'_>) -> Result<Scalar, Error> {
     let name = value.text()?;
@@ -49,7 +52,17 @@ pub(super) fn buffer(
             for v in list {
                 element::put(ty, &mut bytes, encode(ty, v)?);
             }
-            (ty, vec![len], Content::Bytes(bytes))
+            let shape = match table.get("shape") {
+                None => vec![len],
+                Some(given) => {
+                    let shape = shape(table, ty)?;
+                    if shape.iter().product::<u64>() != len {
+                        return Err(given.error(format_args!("`array` has {len} elements")));
+                    }
+                    shape
+                }
+            };
+            (ty, shape, Content::Bytes(bytes))
         }
         "npy" => {
             let name = value.text()?;
@@ -60,16 +73,36 @@ pub(super) fn buffer(
         }
         _ => {
             let ty = typed()?;
-            let len = table.need("len")?;
-            let len = len.count(BUFFER / element::size(ty) as u64)?;
-            (ty, vec![len], generated(ty, kind, value)?)
+            (ty, shape(table, ty)?, generated(ty, kind, value)?)
         }
     };
-    if let Some(len) = table.get("len").filter(|_| matches!(kind, "array" | "npy")) {
-        return Err(len.error(format_args!("`{kind}` has its own length")));
+    for key in ["len", "shape"] {
+        if let Some(len) = table.get(key).filter(|_| kind == "npy" || kind == "array" && key == "len") {
+            return Err(
+                len.error(format_args!("`{kind}` has its own {}", if key == "len" { "length" } else { key }))
+            );
+        }
     }
     let place = placement(table, ty)?;
     finished(table, (ty, shape, content), random, place, files)
+}
+
+/// The sizes of the dimensions of a generated buffer: `shape`, or `len` for one dimension.
+fn shape(table: &Table<'_>, ty: Scalar) -> Result<Vec<u64>, Error> {
+    let most = BUFFER / element::size(ty) as u64;
+    let Some(given) = table.get("shape") else {
+        return Ok(vec![table.need("len")?.count(most)?]);
+    };
+    if let Some(len) = table.get("len") {
+        return Err(len.error("`shape` gives the length"));
+    }
+    let sizes: Vec<u64> = given.list()?.map(|v| v.count(most)).collect::<Result<_, _>>()?;
+    let elements = sizes.iter().try_fold(1u64, |n, size| n.checked_mul(*size)).filter(|n| *n <= most);
+    match elements {
+        Some(_) if (1..=DIMENSIONS).contains(&sizes.len()) => Ok(sizes),
+        Some(_) => Err(given.error(format_args!("a buffer has 1 to {DIMENSIONS} dimensions"))),
+        None => Err(given.error(format_args!("more than {most} elements"))),
+    }
 }
 
 /// The type of the elements, which a table needs.

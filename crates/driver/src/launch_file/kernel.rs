@@ -2,9 +2,11 @@
 
 use prlx_isa::ptx;
 use prlx_isa::view::{Diagnostic, Module};
+use prlx_trace::names::demangle_signature;
 
 use crate::error::Error;
 use crate::launch_file::table::{Table, Value, distance};
+use crate::session::KernelPattern;
 use crate::signature::Signature;
 
 /// Reads a module.
@@ -13,6 +15,13 @@ pub(super) fn module(module: Value<'_>, module_name: &str, text: &str) -> Result
     if let Some((line, open)) = ptx::truncation(text, &diagnostics) {
         let what = format!("{module_name} is truncated, at line {line}: {}", open.message);
         return Err(module.error(what).help("write or compile the PTX again"));
+    }
+    // ptxas dropped them as well (PTX ISA, `.address_size`; CUDA 13 refuses 32).
+    let size = text.lines().find_map(|line| line.trim().strip_prefix(".address_size"));
+    if size.is_some_and(|size| size.trim() == "32") {
+        return Err(module
+            .error(format_args!("{module_name} has addresses of 32 bits, which PRLX does not run"))
+            .help("compile it for addresses of 64 bits (-m64)"));
     }
     Ok((view, diagnostics))
 }
@@ -47,6 +56,20 @@ pub(super) fn kernel(
     if let Some(i) = all.iter().position(|s| s.name == name) {
         return Ok(all.swap_remove(i));
     }
+    // Names as the source writes them: `scale<float>`.
+    let written: Vec<usize> = match KernelPattern::exact(name) {
+        Ok(pattern) => (0..all.len()).filter(|&i| pattern.matches(&all[i].name)).collect(),
+        Err(_) => Vec::new(),
+    };
+    match written[..] {
+        [] => {}
+        [i] => return Ok(all.swap_remove(i)),
+        _ => {
+            let names: Vec<String> = written.iter().map(|&i| format!("`{}`", shown(&all[i].name))).collect();
+            let say = format!("{} kernels of {module_name} are called `{name}`", names.len());
+            return Err(asked.error(say).help(format!("they are {}", names.join(", "))));
+        }
+    }
     let error = asked.error(format_args!("{module_name} has no kernel `{name}`"));
     // The user often writes the name from the source, which is part of the mangled name.
     let inside = all.iter().find(|s| s.name.contains(name));
@@ -58,4 +81,9 @@ pub(super) fn kernel(
         None if names.is_empty() => error.help("it has none at all"),
         None => error.help(format!("it has {names}")),
     })
+}
+
+/// A kernel's whole C++ signature, or its name if it is no C++ name.
+fn shown(name: &str) -> String {
+    demangle_signature(name).unwrap_or_else(|| name.to_owned())
 }

@@ -2,8 +2,11 @@
 
 pub(super) const KEYS: &[&str] = &[
     "module", "arch", "kernel", "grid", "block", "cluster", "shared", "seed", "source", "arg", "buffer",
-    "variable", "before",
+    "variable", "before", "defines", "include", "flags",
 ];
+
+/// Keys that say how to compile a `.cu` module; `arch` does so as well.
+pub(super) const COMPILER_KEYS: &[&str] = &["defines", "include", "flags"];
 
 /// Keys of a launch that runs before the one that the file describes.
 pub(super) const BEFORE_KEYS: &[&str] = &["kernel", "grid", "block", "cluster", "shared", "args"];
@@ -22,6 +25,7 @@ pub(super) const ARG_KEYS: &[&str] = &[
     "random",
     "uninit",
     "len",
+    "shape",
     "out",
     "expect",
     "rtol",
@@ -38,7 +42,8 @@ pub(super) const ARG_KEYS: &[&str] = &[
 ];
 
 /// Keys that only a buffer has.
-pub(super) const BUFFER_KEYS: &[&str] = &["len", "out", "expect", "rtol", "atol", "allocation", "offset"];
+pub(super) const BUFFER_KEYS: &[&str] =
+    &["len", "shape", "out", "expect", "rtol", "atol", "allocation", "offset"];
 
 /// Keys that only a tensor map has.
 pub(super) const MAP_KEYS: &[&str] = &["box", "sizes", "strides", "steps", "swizzle", "oob"];

@@ -12,10 +12,10 @@ use crate::launch_file;
 use crate::launch_file::amd;
 use crate::launch_file::arguments::arguments;
 use crate::launch_file::before;
-use crate::launch_file::compile;
+use crate::launch_file::compile::{self, CompilerOptions};
 use crate::launch_file::files::{Files, load};
 use crate::launch_file::kernel;
-use crate::launch_file::keys::KEYS;
+use crate::launch_file::keys::{COMPILER_KEYS, KEYS};
 use crate::launch_file::shape::config;
 use crate::launch_file::table::{Source, Table};
 
@@ -30,13 +30,14 @@ impl Job {
         let text = files::read_text(path)
             .map_err(|e| Error::new(ErrorKind::File, format!("cannot read the launch file {name}: {e}")))?;
         let folder = path.parent().unwrap_or(Path::new(""));
-        let mut job = Job::parse(&name, &text, &|file| {
+        let files = |file: &str| {
             let file = folder.join(file);
-            if file.extension().is_some_and(|e| e == "cu") {
-                return compile::ptx(&file);
-            }
             files::read(&file)
                 .map_err(|e| Error::new(ErrorKind::File, format!("cannot read {}: {e}", file.display())))
+        };
+        let mut job = read(&name, &text, &files, &|module, options| match is_cuda(module) {
+            true => compile::ptx(&folder.join(module), options),
+            false => files(module),
         })?;
         job.folder = folder.to_owned();
         job.source = folder.join(&job.source);
@@ -49,18 +50,33 @@ impl Job {
     /// # Errors
     /// If a key is wrong or `files` fails.
     pub fn parse(name: &str, text: &str, files: &launch_file::Files<'_>) -> Result<Job, Error> {
-        read(name, text, files)
+        read(name, text, files, &|module, _| files(module))
     }
 }
 
-/// Reads the text of a launch file called `name`.
-pub fn read(name: &str, text: &str, files: &Files<'_>) -> Result<Job, Error> {
+/// Whether a module is source text that must be compiled.
+fn is_cuda(module: &str) -> bool {
+    Path::new(module).extension().is_some_and(|e| e == "cu")
+}
+
+/// Reads the text of a launch file called `name`. `modules` returns the content of the module, compiled with
+/// the options if it is CUDA.
+fn read(
+    name: &str,
+    text: &str,
+    files: &Files<'_>,
+    modules: &dyn Fn(&str, &CompilerOptions) -> Result<Vec<u8>, Error>,
+) -> Result<Job, Error> {
     let source = Source { name, text };
     let root = source.parse()?;
     let file = Table::new(source, "", root.get_ref(), 0, KEYS)?;
     let named = file.need("module")?;
     let module = named.text()?.to_owned();
-    let bytes = load(files, named, &module)?;
+    let options = if is_cuda(&module) { CompilerOptions::read(&file)? } else { CompilerOptions::default() };
+    if let Some(key) = file.present(COMPILER_KEYS).first().filter(|_| !is_cuda(&module)) {
+        return Err(file.need(key)?.error(format_args!("{module} is not compiled; only a .cu file is")));
+    }
+    let bytes = load(&|module| modules(module, &options), named, &module)?;
     let (text, object, view) = if object::is_binary(&bytes) {
         let (object, view) = amd::code_object(&file, named, &module, &bytes)?;
         (view.text.to_string(), Some(object), (view, Vec::new()))

@@ -18,7 +18,13 @@ pub struct Source<'a> {
 impl<'a> Source<'a> {
     /// Parses the text as TOML.
     pub fn parse(self) -> Result<Spanned<DeTable<'a>>, Error> {
-        DeTable::parse(self.text).map_err(|e| self.error(e.span().map_or(0, |s| s.start), e.message()))
+        DeTable::parse(self.text).map_err(|e| {
+            let error = self.error(e.span().map_or(0, |s| s.start), e.message());
+            match self.name.ends_with(".toml") {
+                true => error,
+                false => error.help("a launch file is wanted here, in TOML (docs/launch-file.md)"),
+            }
+        })
     }
     /// Makes an error about the line at byte `at`.
     pub fn error(self, at: usize, message: impl std::fmt::Display) -> Error {
@@ -102,6 +108,17 @@ impl<'a> Value<'a> {
     pub fn text(self) -> Result<&'a str, Error> {
         self.value.get_ref().as_str().ok_or_else(|| self.wrong("a text in quotes"))
     }
+    /// A number as the file writes it.
+    pub fn literal(self) -> Result<String, Error> {
+        match self.value.get_ref() {
+            DeValue::Integer(i) if i.radix() == 10 => Ok(i.as_str().to_owned()),
+            DeValue::Float(f) => Ok(f.as_str().to_owned()),
+            _ => match self.number()? {
+                Number::Int(n) => Ok(n.to_string()),
+                _ => Err(self.wrong("a number, a text or a boolean")),
+            },
+        }
+    }
     /// The value as a boolean; `None` if it is something else.
     pub fn bool(self) -> Option<bool> {
         self.value.get_ref().as_bool()
@@ -151,6 +168,18 @@ impl<'a> Value<'a> {
     /// Whether the value is a list.
     pub fn is_list(self) -> bool {
         self.value.get_ref().is_array()
+    }
+    /// The entries of a table with any keys, in the order of the file.
+    pub fn entries(self) -> Result<Vec<(&'a str, Value<'a>)>, Error> {
+        let table = self.value.get_ref().as_table().ok_or_else(|| self.wrong("a table"))?;
+        let mut all: Vec<_> = table
+            .iter()
+            .map(|(key, value)| {
+                (key.span().start, (&**key.get_ref(), Value { key: key.get_ref(), value, ..self }))
+            })
+            .collect();
+        all.sort_unstable_by_key(|(at, _)| *at);
+        Ok(all.into_iter().map(|(_, entry)| entry).collect())
     }
     /// The value as a table that allows only `known` keys.
     pub fn table(self, what: impl Into<String>, known: &[&str]) -> Result<Table<'a>, Error> {

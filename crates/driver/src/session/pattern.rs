@@ -2,7 +2,8 @@
 //!
 //! # Invariants
 //! A pattern is tried on the name in the module and on three demangled forms: the whole C++ signature, the
-//! name without return type and parameters, and the name without template arguments as well.
+//! name without return type and parameters, and the name without template arguments as well. Blanks behind
+//! commas mean nothing.
 //!
 //! # Limitations
 //! Only C++ names are demangled.
@@ -30,11 +31,21 @@ impl KernelPattern {
         let inner = text.strip_prefix('/').and_then(|t| t.strip_suffix('/'));
         let expression = match inner {
             Some(inner) => inner.to_owned(),
-            None => format!("^{}$", regex::escape(text).replace("\\*", ".*").replace("\\?", ".")),
+            None => {
+                let text = regex::escape(&text.replace(", ", ","));
+                format!("^{}$", text.replace("\\*", ".*").replace("\\?", "."))
+            }
         };
         let regex = RegexBuilder::new(&expression).size_limit(SIZE).dot_matches_new_line(true).build();
         let regex = regex.map_err(|e| format!("`{text}`: {e}"))?;
         Ok(KernelPattern { text: text.to_owned(), regex })
+    }
+    /// A pattern that only the text itself matches.
+    ///
+    /// # Errors
+    /// If the text is too long.
+    pub fn exact(text: &str) -> Result<KernelPattern, String> {
+        KernelPattern::new(&format!("/^{}$/", regex::escape(&text.replace(", ", ","))))
     }
     /// The pattern as the user wrote it.
     pub fn text(&self) -> &str {
@@ -48,7 +59,9 @@ impl KernelPattern {
         let Some(whole) = demangle_signature(name) else { return false };
         let short = demangle(name).unwrap_or_default();
         let bare = short.split('<').next().unwrap_or_default();
-        [&whole[..], &short, bare].iter().any(|n| self.regex.is_match(n))
+        [&whole[..], &short, bare]
+            .iter()
+            .any(|n| self.regex.is_match(n) || self.regex.is_match(&n.replace(", ", ",")))
     }
 }
 
@@ -83,6 +96,17 @@ mod tests {
         }
         assert!(KernelPattern::new("triton_*_0d1d").unwrap().matches("triton_add_0d1d"));
         assert!(!KernelPattern::new("a.c").unwrap().matches("abc"));
+    }
+
+    #[test]
+    fn blanks_behind_commas_mean_nothing() {
+        // void ns::pair<float, 3>(float*)
+        let name = "_ZN2ns4pairIfLi3EEEvPT_";
+        for pattern in ["ns::pair<float, 3>", "ns::pair<float,3>", "ns::pair<float, *>"] {
+            assert!(KernelPattern::new(pattern).unwrap().matches(name), "{pattern}");
+            let exact = KernelPattern::exact(pattern).unwrap().matches(name);
+            assert_eq!(exact, !pattern.contains('*'), "{pattern}");
+        }
     }
 
     #[test]

@@ -100,6 +100,88 @@ fn one_kernel_needs_no_name() {
 }
 
 #[test]
+fn kernels_have_the_names_of_the_source() {
+    let job = parse(&with(&ARGS).replace("'_Z5saxpyifPfS_'", "'saxpy'")).unwrap();
+    assert_eq!(job.kernel, "_Z5saxpyifPfS_");
+    let module = "
+.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry _ZN2ns5scaleIfEEvPT_i() { ret; }
+.visible .entry _ZN2ns5scaleIdEEvPT_i() { ret; }
+";
+    let parse = |kernel: &str| {
+        let text = format!("module = 'k.ptx'\nkernel = '{kernel}'\ngrid = 1\nblock = 32\n");
+        Job::parse("a.toml", &text, &|_| Ok(module.as_bytes().to_vec())).map(|job| job.kernel)
+    };
+    assert_eq!(parse("ns::scale<double>").unwrap(), "_ZN2ns5scaleIdEEvPT_i");
+    let e = parse("ns::scale").unwrap_err();
+    assert_eq!(e.message, "a.toml:2: `kernel`: 2 kernels of k.ptx are called `ns::scale`");
+    let help = "they are `void ns::scale<float>(float*, int)`, `void ns::scale<double>(double*, int)`";
+    assert_eq!(e.help.as_deref(), Some(help));
+    assert!(parse("*scale*").is_err());
+}
+
+#[test]
+fn buffers_have_shapes() {
+    let shape = |y: &str| -> Result<Vec<u64>, String> {
+        let job = parse(&with(&[ARGS[0], ARGS[1], ARGS[2], y])).map_err(|e| e.message)?;
+        let ArgValue::Buffer(buffer) = &job.args[3].value else { panic!() };
+        Ok(buffer.shape.clone())
+    };
+    assert_eq!(shape("type = 'f32'\nfill = 0\nshape = [2, 3, 4]").unwrap(), [2, 3, 4]);
+    assert_eq!(shape("type = 'f32'\narray = [1, 2, 3, 4, 5, 6]\nshape = [3, 2]").unwrap(), [3, 2]);
+    for (wrong, message) in [
+        ("array = [1, 2]\nshape = [3]", "`shape`: `array` has 2 elements"),
+        ("fill = 0\nlen = 3\nshape = [3]", "`len`: `shape` gives the length"),
+        ("fill = 0\nshape = []", "`shape`: a buffer has 1 to 8 dimensions"),
+        ("fill = 0\nshape = [1000000, 1000000]", "`shape`: more than 274877906944 elements"),
+        ("npy = 'x.npy'\nshape = [2]", "`shape`: `npy` has its own shape"),
+    ] {
+        let e = shape(&format!("type = 'f32'\n{wrong}")).unwrap_err();
+        assert!(e.ends_with(message), "{e}");
+    }
+}
+
+#[test]
+fn addresses_of_32_bits_are_refused() {
+    let ptx = ".version 8.0\n.target sm_80\n.address_size 32\n.visible .entry k() { ret; }\n";
+    let text = "module = 'k.ptx'\ngrid = 1\nblock = 1";
+    let e = Job::parse("a.toml", text, &|_| Ok(ptx.into())).unwrap_err();
+    assert_eq!(e.message, "a.toml:1: `module`: k.ptx has addresses of 32 bits, which PRLX does not run");
+}
+
+#[test]
+fn only_cuda_is_compiled() {
+    let load = |module: &str, keys: &str| {
+        let text = with(&ARGS).replace("k.ptx", module);
+        let text = format!("{keys}\n{text}");
+        let files = |name: &str| match name.ends_with(".npy") {
+            true => Ok(array(Scalar::F32, &[0; 8])),
+            false => Ok(PTX.as_bytes().to_vec()),
+        };
+        Job::parse("a.toml", &text, &files).map(|_| ()).map_err(|e| e.message)
+    };
+    let all = "arch = 'sm_90a'\ndefines = { N = 4, T = 'float', DEBUG = true }\n\
+               include = ['../include']\nflags = ['-O1', '-maxrregcount=32', '-Wno-deprecated']";
+    assert_eq!(load("k.cu", all), Ok(()));
+    assert_eq!(load("k.cu", "defines = ['N=4', 'DEBUG']"), Ok(()));
+    assert_eq!(
+        load("k.ptx", "defines = { N = 4 }").unwrap_err(),
+        "a.toml:1: `defines`: k.ptx is not compiled; only a .cu file is"
+    );
+    for (keys, message) in [
+        ("arch = 'hopper'", "a.toml:1: `arch`: `hopper` is no target"),
+        ("flags = ['-O3', '-ccbin=./sh']", "a.toml:1: `flags`: the flag `-ccbin=./sh` is not allowed here"),
+        ("flags = ['-o', 'x']", "a.toml:1: `flags`: the flag `-o` is not allowed here"),
+        ("defines = { N = [1] }", "a.toml:1: `N`: a number"),
+    ] {
+        let e = load("k.cu", keys).unwrap_err();
+        assert!(e.starts_with(message), "{e}");
+    }
+}
+
+#[test]
 fn errors_say_where_and_what_to_do() {
     let whole = with(&ARGS);
     let args = |n: usize, arg: &str| {
@@ -136,8 +218,8 @@ fn errors_say_where_and_what_to_do() {
         (whole.replace("k.ptx", "none.ptx"), "a.toml:1: `module`: no file none.ptx", ""),
         (whole.replace("k.ptx", "empty.ptx"), "empty.ptx has no kernel `_Z5saxpyifPfS_`", "none at all"),
         (
-            whole.replace("_Z5saxpyifPfS_", "saxpy"),
-            "a.toml:2: `kernel`: k.ptx has no kernel `saxpy`",
+            whole.replace("_Z5saxpyifPfS_", "axpy"),
+            "a.toml:2: `kernel`: k.ptx has no kernel `axpy`",
             "`_Z5saxpyifPfS_`",
         ),
         (

@@ -37,7 +37,10 @@ pub fn report(
         let m = Memory { allocation: block.or(m.allocation), ..m };
         let kind = kind(launch, blocks, t, l);
         let base = buffer.filter(|_| kind == Kind::OutOfBounds && m.space == Space::Global);
-        (kind, base.or(m.allocation.as_ref().map(|a| a.base)).unwrap_or(0), m)
+        let base = base.or(m.allocation.as_ref().map(|a| a.base)).unwrap_or(0);
+        // Accesses before and behind an allocation are two errors. The bases are even.
+        let before = kind == Kind::OutOfBounds && m.address < base;
+        (kind, base ^ u64::from(before), m)
     };
     let mut rest = bad | outside;
     while rest != 0 {

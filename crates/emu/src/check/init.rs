@@ -3,7 +3,7 @@
 //!
 //! The result of an instruction is undefined in a lane if a source is. Operations on bits follow single bits
 //! ([`BitRule`](super::bit_rules::BitRule)), `selp` follows the source that it selects, and a shuffle the
-//! lane that it reads. A matrix product is undefined if one of its three matrices is entirely undefined. A
+//! bits of the lane that it reads. A matrix product is undefined if one of its three matrices is entirely undefined. A
 //! copy of an undefined value into shared or local memory is no finding: the bytes become undefined, and keep
 //! the origin of the value. So do bytes of global memory, with a note, if the value was loaded together with
 //! defined bytes and only copied: it may be the padding of a structure. A finding is a *use*: a guard or a
@@ -16,7 +16,7 @@
 //! `uninit`.
 //!
 //! # Limitations
-//! - Arithmetic, shuffles and matrix operations treat registers whole.
+//! - Arithmetic and matrix operations treat registers whole.
 //! - The carry flag and the registers of recursive functions are not tracked.
 //! - Reads of `wgmma`, `wmma.load`, tensor copies and `vprintf` are not checked.
 //! - What one launch leaves undefined counts as defined in the next.
@@ -472,10 +472,15 @@ impl InitCheck {
         let origin = from.map(|u| regs.origin_of(u));
         match sync.kind {
             WarpOpKind::Up | WarpOpKind::Down | WarpOpKind::Bfly | WarpOpKind::Idx => {
-                let (value, others) = uses.split_first().map_or((0, uses), |(v, o)| (regs.lanes(*v), o));
-                let how = regs.any(others, m).1;
                 let Some((&d, rest)) = defs.split_first() else { return };
-                regs.set(d, m, how | moved(&warp.planes, sync, m, value), origin);
+                let (value, others) = uses.split_first().map_or((None, uses), |(v, o)| (Some(*v), o));
+                let how = regs.any(others, m).1;
+                let bits = value.map(|v| moved(&warp.planes, sync, m, |l| regs.bits(v, l) as u32));
+                let width = cx.facts.width(cx.launch, d);
+                each(m, |l| match (how >> l & 1, &bits) {
+                    (0, Some(bits)) => regs.set_bits(d, l, bits.0[l].into(), width, origin),
+                    (how, _) => regs.set(d, 1 << l, (how << l) as u32, origin),
+                });
                 rest.iter().for_each(|&d| regs.set(d, m, how, origin));
             }
             WarpOpKind::Matrix(t) => match &cx.launch.code.matrix[t as usize] {
@@ -552,19 +557,16 @@ impl InitCheck {
     }
 }
 
-/// The lanes that receive an undefined value from a shuffle.
-fn moved(planes: &Planes, sync: &WarpOp, m: u32, undefined: u32) -> u32 {
-    if undefined == 0 {
-        return 0;
-    }
+/// By lane: the undefined bits of what a shuffle gives. `undefined`: those of the value in a lane.
+fn moved(planes: &Planes, sync: &WarpOp, m: u32, undefined: impl Fn(usize) -> u32) -> V32 {
     let mut bits = V32([0; LANES]);
-    each(undefined, |l| bits.0[l] = 1);
+    (0..LANES).for_each(|l| bits.0[l] = undefined(l));
     let mut p = Planes {
         w32: vec![bits, planes.get32(sync.src[1]), planes.get32(sync.src[2]), bits],
         ..Planes::default()
     };
     exchange(&mut p, &WarpOp { src: [0, 1, 2], dst: 3, pred: None, ..sync.clone() }, m);
-    (0..LANES).fold(0, |lanes, l| lanes | p.w32[3].0[l] << l)
+    p.w32[3]
 }
 
 /// The lanes whose part of a tile is undefined: row `l / 4` holds the two 16-bit elements of lane `l`.

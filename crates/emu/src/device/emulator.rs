@@ -12,6 +12,7 @@ use prlx_isa::view::{Function, Module, Space, Symbol};
 use prlx_plan::Plan;
 use prlx_trace::check::Findings;
 use prlx_trace::dataflow::DataFlow;
+use prlx_trace::launch::CPU_DEVICE;
 use prlx_trace::{Dim3, Nanos, Printed, WarpSize};
 use rustc_hash::FxHashMap;
 
@@ -451,7 +452,7 @@ fn cluster(f: &Function, config: &LaunchConfig) -> Result<(Dim3, bool), Error> {
 
 impl Driver for Emulator {
     fn info(&self) -> DeviceInfo {
-        DeviceInfo { name: "CPU device".into(), warp_size: self.options.warp_size, hooks: true }
+        DeviceInfo { name: CPU_DEVICE.into(), warp_size: self.options.warp_size, hooks: true }
     }
 
     fn load(&mut self, code: ModuleCode<'_>) -> Result<ModuleHandle, Error> {

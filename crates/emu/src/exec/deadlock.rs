@@ -157,12 +157,14 @@ pub fn alike<'a>(launch: &Launch<'_>, waiting: &'a [WaitingLanes]) -> Vec<(&'a W
     all.into_iter().map(|(_, w, n)| (w, n)).collect()
 }
 
-/// One line for each group of lanes, and the number of the groups that are left out.
-fn lines(launch: &Launch<'_>, parts: &[PausedCta<'_>], waiting: &[WaitingLanes]) -> String {
+/// One line for each group of lanes, and the number of the groups that are left out. `whole`: what the lanes
+/// belong to; unless it is one CTA, lines name theirs.
+fn lines(launch: &Launch<'_>, parts: &[PausedCta<'_>], waiting: &[WaitingLanes], whole: &str) -> String {
+    let named = whole.starts_with("CTA");
     let line = |&(w, n): &(&WaitingLanes, usize)| {
         let (func, inst) = launch.code.origin.get(w.step as usize).copied().unwrap_or_default();
         let at = fault::place(launch.module, launch.source, func, inst);
-        let cta = parts.iter().filter(|_| parts.len() > 1).find(|p| p.state.index == w.cta);
+        let cta = parts.iter().filter(|_| !named).find(|p| p.state.index == w.cta);
         let who = cta.map_or(String::new(), |p| format!("{}, ", p.name(launch)));
         let more = match n - 1 {
             0 => String::new(),
@@ -185,17 +187,20 @@ fn lines(launch: &Launch<'_>, parts: &[PausedCta<'_>], waiting: &[WaitingLanes])
 
 /// The error of threads that wait for each other. `whole` names what they belong to, as `CTA (0,0,0)`.
 pub fn error(launch: &Launch<'_>, whole: &str, parts: &[PausedCta<'_>], waiting: &[WaitingLanes]) -> Error {
-    let (name, lines) = (&launch.code.name, lines(launch, parts, waiting));
-    Error::new(
-        ErrorKind::Stuck,
-        format!("the threads of {whole} wait for each other; kernel `{name}`{lines}"),
-    )
+    let (name, lines) = (&launch.code.name, lines(launch, parts, waiting, whole));
+    let what = match waiting {
+        [one] if one.lanes.count_ones() == 1 => {
+            format!("a thread of {whole} waits for something that no other thread will do")
+        }
+        _ => format!("the threads of {whole} wait for each other"),
+    };
+    Error::new(ErrorKind::Stuck, format!("{what}; kernel `{name}`{lines}"))
 }
 
 /// The error of a launch that reaches the step limit: where the threads of these CTAs are. `whole` names what
 /// has used up the limit.
 pub fn step_limit(launch: &Launch<'_>, whole: &str, parts: &[PausedCta<'_>]) -> Error {
-    let (name, steps, lines) = (&launch.code.name, launch.max_steps, positions(launch, parts));
+    let (name, steps, lines) = (&launch.code.name, launch.max_steps, positions(launch, parts, whole));
     let text =
         format!("{whole} did not end within the step limit of {steps} instructions; kernel `{name}`{lines}");
     Error::new(ErrorKind::Stuck, text).help("if the kernel only takes long, raise the limit with --max-steps")
@@ -203,7 +208,7 @@ pub fn step_limit(launch: &Launch<'_>, whole: &str, parts: &[PausedCta<'_>]) -> 
 
 /// The error of a grid that has only polled for so long that no memory can be expected to change.
 pub fn only_waits(launch: &Launch<'_>, parts: &[PausedCta<'_>]) -> Error {
-    let (name, lines) = (&launch.code.name, positions(launch, parts));
+    let (name, lines) = (&launch.code.name, positions(launch, parts, "the grid"));
     let text = format!(
         "all threads of the grid only wait, and none of them changes memory any more; kernel `{name}`{lines}"
     );
@@ -212,7 +217,7 @@ pub fn only_waits(launch: &Launch<'_>, parts: &[PausedCta<'_>]) -> Error {
 }
 
 /// Where the threads of CTAs are, a line for each group of lanes.
-fn positions(launch: &Launch<'_>, parts: &[PausedCta<'_>]) -> String {
+fn positions(launch: &Launch<'_>, parts: &[PausedCta<'_>], whole: &str) -> String {
     let mut all = waiting(launch, parts);
     let mut slices: FxHashMap<u32, Slice> = FxHashMap::default();
     for part in parts {
@@ -238,5 +243,5 @@ fn positions(launch: &Launch<'_>, parts: &[PausedCta<'_>]) -> String {
         }
     }
     all.sort_by_key(|w| (w.cta, w.warp));
-    lines(launch, parts, &all)
+    lines(launch, parts, &all, whole)
 }

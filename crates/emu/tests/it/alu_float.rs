@@ -321,6 +321,109 @@ fn between_formats() {
     convert::<Double, BFloat>("f64", "bf16", &f64s);
 }
 
+/// The pattern nearest to a value in a format without infinities and NaNs, by trying all of them: of two
+/// equally near ones the even one; a NaN becomes the greatest.
+fn nearest(x: f32, (sign, fraction, bias): (u64, u32, i32)) -> u64 {
+    if x.is_nan() {
+        return sign - 1;
+    }
+    let distance = |p: u64| (small((sign, fraction, bias), p) - f64::from(x.abs()).min(1e9)).abs();
+    let best = (0..sign).min_by(|a, b| distance(*a).total_cmp(&distance(*b)).then((a & 1).cmp(&(b & 1))));
+    best.unwrap() | if x.is_sign_negative() { sign } else { 0 }
+}
+
+/// The value of a pattern of such a format.
+fn small((sign, fraction, bias): (u64, u32, i32), p: u64) -> f64 {
+    let magnitude = p & (sign - 1);
+    let (e, f) = ((magnitude >> fraction) as i32, (magnitude & ((1 << fraction) - 1)) as f64);
+    let f = f / f64::from(1u32 << fraction);
+    let value = if e == 0 { f * 2f64.powi(1 - bias) } else { (1.0 + f) * 2f64.powi(e - bias) };
+    if p & sign != 0 { -value } else { value }
+}
+
+#[test]
+fn formats_of_four_and_six_bits() {
+    let two = cases::<Single>(2, 20_000, 14);
+    for (name, format, width) in
+        [("e2m1x2", (8, 1, 1), 4), ("e2m3x2", (0x20, 3, 1), 8), ("e3m2x2", (0x20, 2, 3), 8)]
+    {
+        // Values near those of the format, besides those that are far from all of them.
+        let near = (0..2 * format.0).flat_map(|p| {
+            let v = small(format, p) as f32;
+            [v, v * 1.03, v * 1.2, v * 1.25, v * 1.5, v / 3.0].map(|v| u64::from(v.to_bits()))
+        });
+        let near: Vec<u64> = near.collect();
+        let near = near.iter().zip(near.iter().rev()).map(|(a, b)| vec![*a, *b]);
+        let all: Vec<Vec<u64>> = two.iter().cloned().chain(near).collect();
+        let one = |x: u64| nearest(f32::from_bits(x as u32), format);
+        check(&format!("cvt.rn.satfinite.{name}.f32"), &all, |t| one(t[0]) << width | one(t[1]));
+        let pairs: Vec<Vec<u64>> = (0..if width == 4 { 0x100 } else { 0x10000 }).map(|p| vec![p]).collect();
+        let wide = |p: u64| {
+            let h: Half = Double::of(small(format, p).to_bits()).convert(&mut false).value;
+            h.bits() | if p & format.0 != 0 { 0x8000 } else { 0 }
+        };
+        let used = pairs.into_iter().filter(|p| {
+            let mask = 2 * format.0 - 1;
+            p[0] & !(mask | mask << width) == 0
+        });
+        check(&format!("cvt.rn.f16x2.{name}"), &used.collect::<Vec<_>>(), |t| {
+            wide(t[0] >> width) << 16 | wide(t[0] & ((1 << width) - 1))
+        });
+    }
+}
+
+#[test]
+fn scale_factors_are_powers_of_two() {
+    let two = cases::<Single>(2, 20_000, 15);
+    // The least power of two that is not below the value, or the greatest that is not above it.
+    let scale = |x: u64, up: bool, finite: bool| -> u64 {
+        let x = f64::from(f32::from_bits(x as u32)).abs();
+        let power = |e: u64| 2f64.powi(e as i32 - 127);
+        match x {
+            x if x.is_nan() => 0xff,
+            x if x > power(0xfe) && (up || x.is_infinite()) => 0xff - u64::from(finite),
+            _ if up => (0..0xff).find(|e| power(*e) >= x).unwrap(),
+            _ => (0..0xff).rev().find(|e| power(*e) <= x).unwrap_or(0),
+        }
+    };
+    for (text, up, finite) in [
+        ("cvt.rp.satfinite.ue8m0x2.f32", true, true),
+        ("cvt.rz.satfinite.ue8m0x2.f32", false, true),
+        ("cvt.rp.ue8m0x2.f32", true, false),
+        ("cvt.rz.ue8m0x2.f32", false, false),
+    ] {
+        check(text, &two, |t| scale(t[0], up, finite) << 8 | scale(t[1], up, finite));
+    }
+    let pairs: Vec<Vec<u64>> = (0..=0xffff).map(|p| vec![p]).collect();
+    let wide = |p: u64| match p & 0xff {
+        0xff => 0x7fff,
+        e => u64::from((2f64.powi(e as i32 - 127) as f32).to_bits() >> 16),
+    };
+    check("cvt.rn.bf16x2.ue8m0x2", &pairs, |t| wide(t[0] >> 8) << 16 | wide(t[0]));
+}
+
+#[test]
+fn pairs_of_binary32() {
+    let pairs = |n: usize, seed: u64| -> Vec<Vec<u64>> {
+        let all = cases::<Single>(n, 20_000, seed);
+        let both = all.iter().zip(all.iter().rev());
+        both.map(|(low, high)| (0..n).map(|i| low[i] | high[i] << 32).collect()).collect()
+    };
+    let halves = |t: &[u64], f: &dyn Fn(&[Single]) -> Single| -> u64 {
+        [0, 32].iter().fold(0, |all, shift| {
+            let values: Vec<Single> = t.iter().map(|x| Single::of(x >> shift & 0xffff_ffff)).collect();
+            all | f(&values).bits() << shift
+        })
+    };
+    for (name, mode) in [("rn", Round::NearestTiesToEven), ("rz", Round::TowardZero)] {
+        check(&format!("add.{name}.f32x2"), &pairs(2, 16), |t| halves(t, &|v| v[0].add_r(v[1], mode).value));
+        check(&format!("mul.{name}.f32x2"), &pairs(2, 17), |t| halves(t, &|v| v[0].mul_r(v[1], mode).value));
+        check(&format!("fma.{name}.f32x2"), &pairs(3, 18), |t| {
+            halves(t, &|v| v[0].mul_add_r(v[1], v[2], mode).value)
+        });
+    }
+}
+
 #[test]
 fn packed() {
     let two = cases::<Single>(2, 20_000, 12);

@@ -416,15 +416,15 @@ fn refusals() {
         ("add.frobnicate.u32", 2, "modifier `.frobnicate`"),
         ("vadd.u32.u32.u32", 3, "3 sources, not 2"),
         ("bar.sync", 1, "not an operation on registers alone"),
-        ("cvt.rn.satfinite.e2m1x2.f32", 2, "sm_100"),
-        ("add.rn.f32x2", 2, "sm_100"),
+        ("cvt.rn.satfinite.e2m1.f32", 2, "sm_100"),
+        ("div.rn.f32x2", 2, "sm_100"),
         ("add.pred", 2, "types"),
         ("add.rn.cc.u32", 2, "modifier `.rn`"),
         ("min.f32", 3, "3 operands"),
         ("setp.u32", 2, "names no comparison"),
         ("setp.ltu.u32", 2, "floating-point"),
         ("cvt.rs.f16x2.f32", 3, "stochastic"),
-        ("cvt.rn.satfinite.e2m1x2.f32", 2, "e2m1x2"),
+        ("cvt.rs.satfinite.e2m1x4.f32", 2, "not implemented"),
         ("add.u32", 1, "sources"),
     ] {
         let e = choose(text, regs(n + 1), Simd::Base).unwrap_err();

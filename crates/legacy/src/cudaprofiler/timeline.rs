@@ -30,7 +30,7 @@ pub fn to_timeline(buffer: &Buffer, names: &[String]) -> Timeline {
     let first =
         events().map(|e| e.nanos).chain(buffer.lanes.iter().filter_map(|l| l.end)).min().unwrap_or_default();
     let tick: Picos = prlx_timeline::clock::tick(events().map(|e| e.nanos - first)).into();
-    out.axis = Axis { mhz: 0.0, single: tick, residual: tick, between: tick, tick };
+    out.axis = Axis { single: tick, residual: tick, between: tick, tick, ..Axis::default() };
     let mut all = PairingFaults::default();
     for lane in &buffer.lanes {
         let (track, found) = track(lane, buffer.groups, first);

@@ -55,7 +55,7 @@ pub fn profile_json(
     let mut document = json!({
         "format": "prlx-profile",
         "version": VERSION,
-        "axis": { "mhz": axis.mhz, "single": axis.single, "residual": axis.residual, "between": axis.between, "tick": axis.tick },
+        "axis": { "simulated": axis.simulated, "mhz": axis.mhz, "single": axis.single, "residual": axis.residual, "between": axis.between, "tick": axis.tick },
         "notes": notes,
         "launches": launches,
         "analysis": analysis,

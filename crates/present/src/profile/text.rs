@@ -96,6 +96,9 @@ fn calibration(c: &Calibration) -> Option<String> {
     (!said.is_empty()).then(|| said.join("; "))
 }
 
+/// What a profile of the CPU device says of its times.
+pub(crate) const SIMULATED: &str = "the CPU device counts instructions, and a GPU takes other times";
+
 struct ProfileText<'a> {
     timeline: &'a Timeline,
     a: &'a Analysis,
@@ -126,8 +129,9 @@ impl ProfileText<'_> {
         ];
         let said: Vec<String> = said.into_iter().filter(|s| !s.starts_with("0 ")).collect();
         writeln!(out, "{}  {}, {}", self.style.ink(Ink::Strong, &what), time(a.time), said.join(", "))?;
-        let Axis { mhz, single, residual, between, tick } = t.axis;
+        let Axis { simulated, mhz, single, residual, between, tick } = t.axis;
         let axis = match (mhz > 0.0, tick) {
+            (true, _) if simulated => format!("simulated clock of {mhz:.0} MHz: {SIMULATED}"),
             (true, _) => {
                 let [single, residual, between] = [single, residual, between].map(time);
                 let mut said = format!("SM clocks at {mhz:.0} MHz; times are accurate within {single}");

@@ -16,17 +16,25 @@ const FORMAT: &str = "prlx-tallies";
 const VERSION: u32 = 1;
 
 /// Writes all tables whole, as JSON. `printed` is what the kernel of each launch file printed; `None` for
-/// recordings and programs.
+/// recordings and programs. `stopped`: why a launch did not end.
 ///
 /// # Errors
 /// Those of `out`.
-pub fn tallies_json(out: &mut impl Write, tallies: &Tallies, printed: Option<&[Printed]>) -> io::Result<()> {
+pub fn tallies_json(
+    out: &mut impl Write,
+    tallies: &Tallies,
+    printed: Option<&[Printed]>,
+    stopped: Option<&str>,
+) -> io::Result<()> {
     let tables: Vec<Value> = tallies.tables.iter().map(|t| table(tallies, t)).collect();
     let missed: Vec<Value> =
         tallies.missed.iter().map(|m| json!({ "tables": m.tables, "what": m.what })).collect();
     let mut all = json!({ "format": FORMAT, "version": VERSION, "tables": tables, "missed": missed });
     if let Some(printed) = printed {
         all["printed"] = json!(printed);
+    }
+    if let Some(why) = stopped {
+        all["error"] = json!({ "kind": "fault", "message": why, "help": null });
     }
     serde_json::to_writer_pretty(&mut *out, &all)?;
     writeln!(out)

@@ -249,7 +249,7 @@ fn programs_get_all_of_it() {
         "opcode,file,line,max,count\n\"a\x1b[31m, \"\"b\"\"\",src/a.cu,3,inf,3\n"
     );
     let mut out = Vec::new();
-    tallies_json(&mut out, &kept, None).unwrap();
+    tallies_json(&mut out, &kept, None, None).unwrap();
     let all: serde_json::Value = serde_json::from_slice(&out).unwrap();
     let want = serde_json::json!([{
         "key": ["a\x1b[31m, \"b\"", { "file": "src/a.cu", "line": 3, "text": "if (x < 0) <b>;" }],

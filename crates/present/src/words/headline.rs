@@ -1,7 +1,7 @@
 //! The report in one sentence, and the launch that caused the differences.
 
 use prlx_analyze::FindingKind;
-use prlx_analyze::report::{Finding, LaunchPart, LaunchReport, Report, Verdict};
+use prlx_analyze::report::{Cause, Finding, LaunchPart, LaunchReport, Location, Report, Verdict};
 
 use super::names::{kernel, launch, short, stops};
 use super::{cause, output};
@@ -23,7 +23,12 @@ pub(crate) fn headline(r: &Report) -> String {
         (_, Some((l, f))) => {
             let already_named = stopped.is_some_and(|(of, ..)| std::ptr::eq(of, l));
             let name = if already_named { String::new() } else { format!("{}: ", kernel(l)) };
-            among_launches(r, Some(l), &format!("{name}{}", differing_threads(l, f)))
+            let threads = differing_threads(l, f);
+            let what = match l.causes.first().is_some_and(|c| is_elsewhere(c, f)) {
+                true => format!("{}; {threads}", without_findings(l)),
+                false => threads,
+            };
+            among_launches(r, Some(l), &format!("{name}{what}"))
         }
         (_, None) if stopped.is_some() => "no branch decision differs".to_owned(),
         (_, None) if r.first_launch().is_some() => match &r.launches[..] {
@@ -67,6 +72,15 @@ fn without_findings(l: &LaunchReport) -> String {
         [] if nothing_compared(l) => format!("{what}, and no lane was compared"),
         [] => format!("{what}, but {}", decisions_agree(l)),
     }
+}
+
+/// Whether a cause has places in the source, none of them on a line of the finding. The finding then follows
+/// from it.
+fn is_elsewhere(cause: &Cause, f: &Finding) -> bool {
+    let own =
+        |l: &&Location| f.site.iter().flatten().any(|s| s.location.as_ref().map(short) == Some(short(l)));
+    let mut places = cause.places.iter().flatten().filter_map(|p| p.location.as_ref()).peekable();
+    places.peek().is_some() && !places.any(|l| own(&l))
 }
 
 /// `8 of 512 threads take a different branch, first at threshold.cu:6`.

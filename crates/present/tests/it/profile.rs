@@ -67,6 +67,7 @@ fn kernel(address: u64) -> Timeline {
         tracks,
         launches: vec![Launch { number: 3, kernel: "gemm".into(), ctas: Some(3), ..Launch::default() }],
         axis: Axis {
+            simulated: false,
             mhz: 1750.0,
             single: Picos(1900),
             residual: Picos(2600),

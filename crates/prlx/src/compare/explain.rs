@@ -9,11 +9,12 @@ use prlx_analyze::report::{Cause, LaunchReport, Verdict};
 use prlx_driver::job::ArgValue;
 use prlx_driver::{Job, LaunchConfig, Output};
 use prlx_emu::Checks;
-use prlx_isa::view::Effect;
+use prlx_isa::view::{AsyncStep, Effect, Inst, Operand};
 use prlx_trace::WarpSize;
 use prlx_trace::check::{Allocation, Check, Findings, Grade};
 use prlx_trace::dataflow::DataFlow;
 
+use super::before;
 use super::outputs::{compare_outputs, ignore_unchanged};
 use crate::Monitor;
 use crate::device::{Device, DeviceChoice, DeviceOptions};
@@ -78,7 +79,7 @@ struct Side {
 
 /// Explains the differences of a launch, and settles what outputs and checks alone can settle: unless
 /// `strict`, decisions that only the schedule explains. Does nothing for a launch that is the same, unless
-/// the numbers of barriers differ. These runs are on the CPU device, wherever the launch ran. Returns whether
+/// the sides synchronise in different ways. These runs are on the CPU device, wherever the launch ran. Returns whether
 /// there were any.
 ///
 /// # Errors
@@ -93,11 +94,14 @@ pub(super) fn explain_launch(
     let [a, b] = jobs;
     if launch.verdict == Verdict::Same
         && !launch.order
-        && (a.code() == b.code() || barriers(a)? == barriers(b)?)
+        && (a.code() == b.code() || synchronization(a)? == synchronization(b)?)
     {
         return Ok(false);
     }
-    let found = rerun((jobs, origin), device, tolerance, monitor)?;
+    let mut found = rerun((jobs, origin), device, tolerance, monitor)?;
+    before::explain_inputs(&mut found.causes, jobs, |jobs| {
+        Ok(rerun((jobs, origin), device, tolerance, monitor)?.causes)
+    })?;
     launch.causes = found.causes;
     if origin != Origin::CpuDevice {
         for (side, why) in ["A", "B"].into_iter().zip(&found.stopped) {
@@ -127,11 +131,23 @@ pub(super) fn explain_launch(
     Ok(true)
 }
 
-/// How many barriers the module has. Without one of them, outputs can agree in one schedule by chance.
-fn barriers(job: &Job) -> Result<usize> {
+/// The instructions of the module that order threads or accesses, with their constants. Without one of them,
+/// outputs can agree in one schedule by chance.
+fn synchronization(job: &Job) -> Result<Vec<(String, Vec<i64>)>> {
     let module = job.view(WarpSize::W32)?;
     let code = module.functions.iter().flat_map(|f| &f.insts);
-    Ok(code.filter(|i| matches!(i.semantics.effect, Effect::Barrier(_))).count())
+    let orders = |i: &&Inst| match &i.semantics.effect {
+        Effect::Barrier(_) | Effect::BarrierObject { .. } | Effect::Fence => true,
+        Effect::Access(_) => i.semantics.order.strong,
+        Effect::Async(part) => part.step != AsyncStep::Issue,
+        _ => false,
+    };
+    let constant = |operand: &Operand| if let Operand::Int(n) = operand { Some(*n) } else { None };
+    let one =
+        |i: &Inst| (format!("{:?}", i.semantics.effect), i.operands.iter().filter_map(constant).collect());
+    let mut all: Vec<(String, Vec<i64>)> = code.filter(orders).map(one).collect();
+    all.sort_unstable();
+    Ok(all)
 }
 
 /// Whether both sides run the same code on the same inputs. Only the schedule can then explain a difference.
@@ -172,7 +188,8 @@ fn rerun(
     if origin == Origin::Program {
         ignore_unchanged(jobs, [&mut a.outputs, &mut b.outputs]);
     }
-    let outputs = differing(jobs, [&a.outputs, &b.outputs], tolerance);
+    let outputs =
+        differing(jobs, [std::mem::take(&mut a.outputs), std::mem::take(&mut b.outputs)], tolerance);
     let launch = ExplainedLaunch {
         flows: [&a.flow, &b.flow],
         findings: [&a.findings, &b.findings],
@@ -190,18 +207,20 @@ fn rerun(
 }
 
 /// The outputs of these runs that differ.
-fn differing(jobs: &[Job; 2], outputs: [&[Output]; 2], tolerance: Option<Tolerance>) -> Vec<DifferingOutput> {
+fn differing(
+    jobs: &[Job; 2],
+    mut outputs: [Vec<Output>; 2],
+    tolerance: Option<Tolerance>,
+) -> Vec<DifferingOutput> {
     let mut all = Vec::new();
-    for (compared, elements) in compare_outputs(jobs, outputs, tolerance) {
-        let find = |side: usize| outputs[side].iter().find(|o| o.name == compared.name);
-        if let (false, Some(a), Some(b)) = (elements.is_empty(), find(0), find(1)) {
-            all.push(DifferingOutput {
-                name: a.name.clone(),
-                ty: a.ty,
-                shape: a.shape.clone(),
-                elements,
-                bytes: [a.bytes.clone(), b.bytes.clone()],
-            });
+    for (compared, elements) in compare_outputs(jobs, outputs.each_ref().map(Vec::as_slice), tolerance) {
+        let taken = outputs.each_mut().map(|side| {
+            let at = side.iter().position(|o| o.name == compared.name)?;
+            Some(side.swap_remove(at))
+        });
+        if let (false, [Some(a), Some(b)]) = (elements.is_empty(), taken) {
+            let bytes = [a.bytes, b.bytes];
+            all.push(DifferingOutput { name: a.name, ty: a.ty, shape: a.shape, elements, bytes });
         }
     }
     all

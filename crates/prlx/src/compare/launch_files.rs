@@ -115,7 +115,11 @@ pub fn compare_launch_files(
             record::save(&kept, &folder.join(name))?;
         }
     }
-    let mut report = diff_traces(&a, &b, names, &options.diff, monitor)?;
+    // They can be gigabytes, and the search for the cause makes its own.
+    drop((left.outputs, right.outputs));
+    // Each side has one launch, whatever its kernel is called.
+    let diff = DiffOptions { force: true, ..options.diff.clone() };
+    let mut report = diff_traces(&a, &b, names, &diff, monitor)?;
     let outputs = compared.into_iter().map(|(output, _)| output).collect();
     if let [launch] = &mut report.launches[..] {
         add_outputs(launch, outputs);

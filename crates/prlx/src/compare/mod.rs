@@ -1,6 +1,7 @@
 //! Records two sides, compares them, and records them again around the first findings to see all operands
 //! there.
 
+mod before;
 mod captured;
 mod explain;
 mod launch_files;

@@ -13,7 +13,7 @@ use crate::analyze::critical_path::CriticalPathPart;
 use crate::analyze::overlap::Overlap;
 use crate::analyze::pipeline::Loop;
 use crate::analyze::tail::LaunchTail;
-use crate::analyze::waits::{Wait, WaitKind};
+use crate::analyze::waits::{Blame, Wait, WaitKind};
 use crate::model::{Timeline, Track};
 use crate::statistics::total;
 
@@ -239,27 +239,44 @@ fn slow_region(timeline: &Timeline, cta: u64) -> Option<String> {
     (time > 0).then(|| timeline.regions[worst].name.clone())
 }
 
-/// Barriers at which all wait for one.
+/// Barriers at which all wait for one: one cause for each barrier and who is late there.
 fn barriers(seen: &Seen<'_>, out: &mut Vec<Cause>) {
+    let mut groups: Vec<(&Blame, Vec<&Wait>)> = Vec::new();
     for wait in seen.waits.iter().filter(|w| w.side == WaitKind::Barrier) {
         let Some(blame) = wait.by.first() else { continue };
+        let same = |(other, waits): &&mut (&Blame, Vec<&Wait>)| {
+            (&other.role, &other.region) == (&blame.role, &blame.region) && waits[0].region == wait.region
+        };
+        match groups.iter_mut().find(same) {
+            Some((_, waits)) => waits.push(wait),
+            None => groups.push((blame, vec![wait])),
+        }
+    }
+    for (blame, waits) in groups {
+        let Some(wait) = waits.iter().copied().max_by(|a, b| a.share.total_cmp(&b.share)) else { continue };
         let doing = if blame.region.is_empty() {
             String::new()
         } else {
             format!(", which is in {} before", blame.region)
         };
+        let who = match waits.len() {
+            1 => format!("{} waits {} of its time", wait.role, percent(wait.share)),
+            n => format!(
+                "{n} of the roles, {} most of all, wait up to {} of their time",
+                wait.role,
+                percent(wait.share)
+            ),
+        };
+        let place = seen.timeline.regions.get(wait.region as usize).and_then(|r| r.place.as_ref());
+        let at = place.map_or_else(String::new, |(file, line)| {
+            format!(" ({}:{line})", file.rsplit('/').next().unwrap_or(file))
+        });
         out.push(Cause {
             kind: "barrier",
             share: wait.share,
             who: blame.role.clone(),
             region: blame.region.clone(),
-            text: format!(
-                "{} waits {} of its time at {}, most for {}{doing}",
-                wait.role,
-                percent(wait.share),
-                wait.name,
-                blame.role
-            ),
+            text: format!("{} at {}{at}, most for {}{doing}", who, wait.name, blame.role),
         });
     }
 }

@@ -15,6 +15,7 @@ pub mod pairing;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use prlx_trace::kernel::Module;
+use prlx_trace::launch::CPU_DEVICE;
 use prlx_trace::mark::{Anchor, Mark, MarkKind, Marks, Record, Track as Recorded, Via};
 use prlx_trace::narrow::low32;
 use prlx_trace::{ClockDomain, ClockReading, Cycles, FuncId, ModuleId, Nanos, Picos, Trace, WarpSize};
@@ -58,6 +59,8 @@ pub fn timeline(trace: &Trace, threads_per_sm: ThreadsPerSm) -> Timeline {
         let fit = Fit::new(&by_sm, origin);
         let launch = out.launches.len();
         out.launches.push(launch_of(trace, number, module));
+        out.axis.simulated |=
+            trace.launches.iter().any(|l| l.launch.number == number && l.launch.device == CPU_DEVICE);
         if !by_sm.is_empty() {
             rates.push(fit.mhz());
             out.axis.single = out.axis.single.max(fit.single);

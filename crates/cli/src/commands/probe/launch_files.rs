@@ -42,7 +42,8 @@ pub fn run(args: &ProbeArgs, selected: &SelectedScript<'_>, ui: &Ui) -> Result<E
         probed.printed.iter().try_for_each(|text| report::print_text(text, ui))?;
     }
     let title = format!("Probes of {}", names.join(", "));
-    tables::print(&probed.tables, Some(&probed.printed), &title, &args.show, ui)?;
+    let stopped = probed.stopped.as_deref();
+    tables::print(&probed.tables, Some(&probed.printed), stopped, &title, &args.show, ui)?;
     match probed.stopped {
         Some(why) => Ok(failure::stopped(&why, ui)),
         None => Ok(ExitCode::SUCCESS),

@@ -46,7 +46,7 @@ pub fn run(args: &ProbeArgs, selected: &SelectedScript<'_>, ui: &Ui) -> Result<E
     let probed = probe_program(&args.command, &options, selected.is_tool, live, &monitor)?;
     if let Some(found) = &probed.tables {
         let words: Vec<_> = args.command.iter().map(|w| w.to_string_lossy()).collect();
-        tables::print(found, None, &format!("Probes of {}", words.join(" ")), &args.show, ui)?;
+        tables::print(found, None, None, &format!("Probes of {}", words.join(" ")), &args.show, ui)?;
     }
     Ok(ExitCode::from(probed.ended.exit_code()))
 }

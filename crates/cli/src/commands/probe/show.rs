@@ -13,6 +13,6 @@ use crate::ui::Ui;
 pub fn run(args: &ProbeShowArgs, ui: &Ui) -> Result<ExitCode> {
     let found = tables_of_recordings(&args.recordings, &ui.monitor())?;
     let names: Vec<String> = args.recordings.iter().map(|p| p.display().to_string()).collect();
-    tables::print(&found, None, &format!("Probes of {}", names.join(", ")), &args.show, ui)?;
+    tables::print(&found, None, None, &format!("Probes of {}", names.join(", ")), &args.show, ui)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -11,10 +11,11 @@ use crate::args::TableArgs;
 use crate::ui::Ui;
 
 /// Prints tables, and writes the files that the options ask for. JSON also has `printed`, what the kernel of
-/// each launch file printed.
+/// each launch file printed, and why a launch was `stopped`.
 pub fn print(
     tallies: &Tallies,
     printed: Option<&[Printed]>,
+    stopped: Option<&str>,
     title: &str,
     args: &TableArgs,
     ui: &Ui,
@@ -38,9 +39,12 @@ pub fn print(
     if let Some(folder) = &args.parquet {
         crate::tables::write_tables(&tallies.tables, &names(tallies), folder)?;
     }
+    if tallies.tables.is_empty() {
+        ui.warn("the program has no table and no record, so there is nothing to show; as `@n = count();`");
+    }
     let mut out = ui.out(args.json);
     if args.json {
-        prlx_present::tallies_json(&mut out, tallies, printed)?;
+        prlx_present::tallies_json(&mut out, tallies, printed, stopped)?;
     } else {
         prlx_present::tallies(&mut out, tallies, args.top, &ui.style())?;
     }

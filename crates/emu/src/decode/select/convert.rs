@@ -94,15 +94,39 @@ fn pack(x: &Selector) -> Result<AluOp, EmuError> {
     x.op(Some(entry::<PackInts>(x.simd)), Type::U32, src, bits | u64::from(signed) << 8)
 }
 
-/// Chooses a conversion of pairs of 8-bit values.
+/// Whether a type is a pair of at most 8 bits each.
+fn is_small(ty: Type) -> bool {
+    matches!(ty, Type::E4m3x2 | Type::E5m2x2 | Type::E2m3x2 | Type::E3m2x2 | Type::E2m1x2)
+}
+
+/// Chooses a conversion from or to pairs of scale factors.
+fn scales(x: &Selector, to: Type, from: Type) -> Result<AluOp, EmuError> {
+    use prlx_lanes::fp8::{FINITE, FromScale, ToScale, UP};
+    let l = x.simd;
+    if from == Type::Ue8m0x2 {
+        x.only(&["rn"])?;
+        let run = (to == Type::Bf16x2).then(|| entry::<ToScale>(l));
+        return x.op(run, to, &[from], 0);
+    }
+    x.only(&["rz", "rp", "satfinite"])?;
+    let imm = if x.has("satfinite") { FINITE } else { 0 } | if x.has("rp") { UP } else { 0 };
+    match from {
+        Type::F32 => x.op(Some(entry::<FromScale<f32>>(l)), to, &[from; 2], imm),
+        Type::Bf16x2 => x.op(Some(entry::<FromScale<Bf16>>(l)), to, &[from], imm),
+        _ => Err(x.untyped()),
+    }
+}
+
+/// Chooses a conversion of pairs of values of at most 8 bits.
 fn bytes(x: &Selector, to: Type, from: Type) -> Result<AluOp, EmuError> {
-    use prlx_lanes::fp8::{E4m3, E5m2, From, To};
+    use prlx_lanes::fp8::{E2m1, E2m3, E3m2, E4m3, E5m2, From, To};
     x.only(&["rn", "satfinite", "relu"])?;
     let imm = if x.has("relu") { fp8::RELU } else { 0 };
     let l = x.simd;
     macro_rules! entry {
         ($ty:expr, $op:ident, $h:ty) => {
-            by_type!(l, $ty; E4m3x2 => $op<E4m3, $h>, E5m2x2 => $op<E5m2, $h>)
+            by_type!(l, $ty; E4m3x2 => $op<E4m3, $h>, E5m2x2 => $op<E5m2, $h>,
+                E2m3x2 => $op<E2m3, $h>, E3m2x2 => $op<E3m2, $h>, E2m1x2 => $op<E2m1, $h>)
         };
     }
     match (to, from) {
@@ -123,6 +147,9 @@ pub(super) fn select(x: &Selector) -> Result<AluOp, EmuError> {
         return pack(x);
     }
     let &[to, from] = opcode(x.inst).types.as_slice() else { return Err(x.untyped()) };
+    if to == Type::Ue8m0x2 || from == Type::Ue8m0x2 {
+        return scales(x, to, from);
+    }
     let imm = flags(x)?;
     if imm & 7 == 7 && to != Tf32 {
         return Err(unsupported("rounding `.rna` is for tf32 only"));
@@ -156,7 +183,7 @@ pub(super) fn select(x: &Selector) -> Result<AluOp, EmuError> {
             _ => None,
         },
         (false, None) => match (to, from) {
-            (Type::E4m3x2 | Type::E5m2x2, _) | (_, Type::E4m3x2 | Type::E5m2x2) => return bytes(x, to, from),
+            _ if is_small(to) || is_small(from) => return bytes(x, to, from),
             (F16x2, F32) => return x.op(Some(entry::<Pack<F16>>(l)), to, &[F32; 2], imm),
             (Bf16x2, F32) => return x.op(Some(entry::<Pack<Bf16>>(l)), to, &[F32; 2], imm),
             (Tf32, F32) => return x.op(Some(entry::<ToTf32>(l)), Type::B32, &[F32], imm),

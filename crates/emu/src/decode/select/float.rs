@@ -60,7 +60,14 @@ pub(super) fn select(op: Op, x: &Selector) -> Result<AluOp, EmuError> {
         _ => &[],
     };
     let mut imm = flags(x, extra)?;
+    if t == Type::F32x2 && imm & SAT != 0 {
+        return Err(unsupported("modifier `.sat` is not for pairs"));
+    }
     let run: Option<LaneFn> = match op {
+        Op::Add if t == Type::F32x2 => Some(entry::<Packed<Add>>(x.simd)),
+        Op::Sub if t == Type::F32x2 => Some(entry::<Packed<Sub>>(x.simd)),
+        Op::Mul if t == Type::F32x2 => Some(entry::<Packed<Mul>>(x.simd)),
+        Op::Fma if t == Type::F32x2 => Some(entry::<Packed<Fma>>(x.simd)),
         Op::Add => entry!(x, imm, F32 => Add<f32>, F64 => Add<f64>),
         Op::Sub => entry!(x, imm, F32 => Sub<f32>, F64 => Sub<f64>),
         Op::Mul => entry!(x, imm, F32 => Mul<f32>, F64 => Mul<f64>),

@@ -97,8 +97,11 @@ pub fn select(inst: &Inst, simd: Simd) -> Result<AluOp, EmuError> {
     }?;
     let (dst, src) = leaves(inst);
     if dst < chosen.dst.len() || src < chosen.src.len() {
+        let count = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
         return Err(unsupported(format!(
-            "it has {dst} results and {src} sources, not {} and {}",
+            "it has {} and {}, not {} and {}",
+            count(dst, "result"),
+            count(src, "source"),
             chosen.dst.len(),
             chosen.src.len()
         )));

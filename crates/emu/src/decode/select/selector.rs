@@ -62,7 +62,7 @@ impl Selector<'_> {
     pub fn untyped(&self) -> EmuError {
         let types: Vec<String> =
             opcode(self.inst).types.iter().map(|t| format!(".{t:?}").to_lowercase()).collect();
-        let later = ["e2m1", "e2m3", "e3m2", "ue8m0", "f32x2"];
+        let later = ["e2m1", "e2m3", "e3m2", "ue8m0", "f32x2", "x4"];
         let why = if types.iter().any(|t| later.iter().any(|l| t.contains(l))) {
             ", which are for sm_100 and later"
         } else {

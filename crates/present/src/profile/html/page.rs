@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 
 use super::super::host::{self, HostSpanKind};
 use super::super::spans::{async_rows, track_name};
+use super::super::text::SIMULATED;
 use crate::format::html::esc;
 use crate::format::time;
 use crate::format::{clean, count, number};
@@ -132,6 +133,9 @@ fn side_data(page: &ProfilePage<'_>) -> Value {
             "{} of these CTAs are not shown: the page is limited to {SPANS} spans",
             count(left, "span", "spans")
         ));
+    }
+    if t.axis.simulated {
+        notes.push(format!("simulated clock: {SIMULATED}"));
     }
     let joined = all_arrows(t, &places, calls);
     let mut overview = Vec::new();
