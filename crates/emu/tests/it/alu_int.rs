@@ -425,7 +425,7 @@ fn refusals() {
         ("setp.ltu.u32", 2, "floating-point"),
         ("cvt.rs.f16x2.f32", 3, "stochastic"),
         ("cvt.rs.satfinite.e2m1x4.f32", 2, "not implemented"),
-        ("add.u32", 1, "sources"),
+        ("add.u32", 1, "1 result and 1 source, not 1 and 2"),
     ] {
         let e = choose(text, regs(n + 1), Simd::Base).unwrap_err();
         assert!(e.to_string().contains(says), "{text}: {e}");

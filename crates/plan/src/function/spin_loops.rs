@@ -16,7 +16,8 @@
 //!
 //! # Limitations
 //!
-//! - Waits that count their iterations, or that poll several words in turn, are not recognised.
+//! - Waits that count their iterations are recognised for level `fingerprint` alone, and only if they ask a
+//!   barrier object or the clock. Waits that poll several words in turn are not recognised.
 
 use std::collections::HashSet;
 
@@ -27,11 +28,55 @@ use prlx_isa::view::{Atomic, BlockId, Class, Effect, Inst, InstId, Operand, Spac
 use crate::function::body::{Body, PartEnd, read};
 use crate::function::points;
 
+/// The longest chain of instructions that is followed from what a loop counts.
+const CHAIN: usize = 16;
+
 /// By part of the body: whether its innermost loop waits.
 pub(crate) fn waiting_parts(body: &Body<'_>) -> Vec<bool> {
     let waits = spin_loops(body);
     let innermost = |part: usize| body.graph.innermost.get(part).copied().flatten();
     (0..body.parts.len()).map(|part| innermost(part).is_some_and(|l| waits[l])).collect()
+}
+
+/// By part of the body: whether its innermost loop waits, or counts how often it asked while it waits
+/// ([`is_counting_wait`]).
+pub(crate) fn asking_parts(body: &Body<'_>) -> Vec<bool> {
+    let (waits, loops) = (spin_loops(body), body.graph.loops.len());
+    let asks: Vec<bool> = (0..loops).map(|l| waits[l] || is_counting_wait(body, l)).collect();
+    let innermost = |part: usize| body.graph.innermost.get(part).copied().flatten();
+    (0..body.parts.len()).map(|part| innermost(part).is_some_and(|l| asks[l])).collect()
+}
+
+/// Whether a loop asks a barrier object or the clock, has no effect, and is left by the answer alone, whatever it
+/// counts: libcu++ sleeps for longer the more often it has asked.
+fn is_counting_wait(body: &Body<'_>, l: usize) -> bool {
+    let this = &body.graph.loops[l];
+    let insts = || this.blocks.iter().flat_map(|b| body.parts[b.index()].insts.clone()).map(InstId);
+    let timed = |i: InstId| polls(body.inst(i)) && body.inst(i).class != Class::Load;
+    if this.irreducible
+        || body.graph.loops.iter().any(|inner| inner.parent == Some(l))
+        || !insts().any(timed)
+        || !insts().all(|i| changes_nothing(body.inst(i)) || timed(i))
+    {
+        return false;
+    }
+    // What the loop carries from one iteration to the next, and all that follows from it.
+    let mut carried: HashSet<InstId> = insts().filter(|&i| !afresh(body, this, i)).collect();
+    for _ in 0..CHAIN {
+        let follows = |i: InstId| {
+            let inst = body.inst(i);
+            let regs = read(inst).into_iter().chain(inst.guard.map(|g| g.reg));
+            let mut defs = regs.flat_map(|reg| body.defs(i, reg));
+            defs.any(|def| matches!(def, Def::Inst(def) if carried.contains(&def)))
+        };
+        let more: Vec<InstId> = insts().filter(|i| !carried.contains(i) && follows(*i)).collect();
+        if more.is_empty() {
+            let leaves = |(from, _): &(BlockId, BlockId)| body.parts[from.index()].insts.clone().next_back();
+            return !this.exits.iter().filter_map(leaves).any(|i| carried.contains(&InstId(i)));
+        }
+        carried.extend(more);
+    }
+    false
 }
 
 /// By loop of the body: whether it waits.

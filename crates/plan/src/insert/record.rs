@@ -184,7 +184,7 @@ impl Recorder<'_, '_> {
 
     fn print(&self, spots: &mut Spots, out: &mut Recorded) -> u32 {
         let windows = WgmmaHazards::of(self.body);
-        let waiting = spin_loops::waiting_parts(self.body);
+        let waiting = spin_loops::asking_parts(self.body);
         // By part: whether something is folded there, perhaps by a callee.
         let mut folds = vec![false; self.body.parts.len()];
         for i in (0..self.body.function.insts.len() as u32).map(InstId) {
@@ -329,7 +329,7 @@ impl Recorder<'_, '_> {
 /// Loads whose values level `fingerprint` hashes. A loop that waits loads as often as timing has it, so what
 /// it loads is left out.
 pub(crate) fn hashed_loads(body: &Body<'_>, points: &[Point], taken: &[bool]) -> BTreeSet<InstId> {
-    let (windows, waiting) = (WgmmaHazards::of(body), spin_loops::waiting_parts(body));
+    let (windows, waiting) = (WgmmaHazards::of(body), spin_loops::asking_parts(body));
     let loads = points.iter().zip(taken).filter(|(p, taken)| **taken && p.class == SiteClass::Load);
     let hashed = loads.filter_map(|(p, _)| {
         let at = p.at.filter(|at| !waiting[p.part.index()] && points::outer_memory(body.inst(*at)))?;
