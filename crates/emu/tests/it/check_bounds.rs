@@ -130,6 +130,11 @@ fn a_place_is_one_finding_and_many_are_counted() {
         "mov.u32 %r1, 0;\nmov.u32 %r2, 0;\nLOOP:\nld.global.u32 %r3, [%rd0+512];\nadd.u32 %r1, %r1, 1;\nsetp.lt.u32 %p1, %r1, 10;\n@%p1 bra LOOP;",
     );
     assert_eq!((f.visits, f.lanes), (10, 320));
+    // Before a buffer and behind it are two errors.
+    let both = "mul.wide.u32 %rd2, %r0, 8;\nadd.u64 %rd2, %rd2, %rd0;\nld.global.u32 %r1, [%rd2+-4];";
+    let found = findings(Case::new(both));
+    let lanes: Vec<u64> = found.list.iter().map(|f| f.lanes).collect();
+    assert_eq!(lanes, [1, 15], "{found:#?}");
     let many: String = (0..1100).map(|i| format!("ld.global.u32 %r3, [%rd0+{}];\n", 128 + 4 * i)).collect();
     let found = findings(Case::new(&many));
     assert_eq!((found.list.len(), found.dropped), (1000, 100));

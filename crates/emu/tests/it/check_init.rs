@@ -228,13 +228,19 @@ fn bytes_of_a_register_are_told_apart() {
         first,
         "mov.b32 {%h1, %h2}, %r1;\nmov.u16 %h3, 255;\nand.b16 %h1, %h1, %h3;\ncvt.u32.u16 %r2, %h1;",
         "st.local.u32 [stack], %r1;\nld.local.u8 %r2, [stack];",
+        "shfl.sync.bfly.b32 %r2, %r1, 1, 31, -1;\nand.b32 %r2, %r2, 255;",
     ] {
         let body = format!(
             "{load}.local .align 4 .b8 stack[8];\n{of}\nadd.u32 %r2, %r2, 1;\nst.global.u32 [%rd1], %r2;"
         );
         clean(&body);
     }
-    for of in ["bfe.u32 %r2, %r1, 0, 9;", "shr.u32 %r2, %r1, 1;", "cvt.u32.u16 %r2, %r1;"] {
+    for of in [
+        "bfe.u32 %r2, %r1, 0, 9;",
+        "shr.u32 %r2, %r1, 1;",
+        "cvt.u32.u16 %r2, %r1;",
+        "shfl.sync.idx.b32 %r2, %r1, 3, 31, -1;\nand.b32 %r2, %r2, 256;",
+    ] {
         let f = one(&format!("{load}{of}\nadd.u32 %r2, %r2, 1;\nst.global.u32 [%rd1], %r2;"));
         assert_eq!(f.kind, Kind::UndefinedStore, "{of}");
         assert_eq!(f.sides[1].role, "read here, where nothing had written bytes 1 to 3 of 4");

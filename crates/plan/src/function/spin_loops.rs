@@ -19,7 +19,7 @@
 //! - Waits that count their iterations are recognised for level `fingerprint` alone, and only if they ask a
 //!   barrier object or the clock. Waits that poll several words in turn are not recognised.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use prlx_isa::cfg::Loop;
 use prlx_isa::dataflow::Def;
@@ -45,6 +45,24 @@ pub(crate) fn asking_parts(body: &Body<'_>) -> Vec<bool> {
     let asks: Vec<bool> = (0..loops).map(|l| waits[l] || is_counting_wait(body, l)).collect();
     let innermost = |part: usize| body.graph.innermost.get(part).copied().flatten();
     (0..body.parts.len()).map(|part| innermost(part).is_some_and(|l| asks[l])).collect()
+}
+
+/// By part of the body: whether its branch goes around a loop that only asks (`asking`, by part), by what it asked
+/// itself. Compilers ask once before such a loop.
+pub(crate) fn asks_first(body: &Body<'_>, asking: &[bool]) -> Vec<bool> {
+    let loops = &body.graph.loops;
+    let headers: HashMap<BlockId, usize> = loops.iter().enumerate().map(|(l, of)| (of.header, l)).collect();
+    let around = |into: BlockId, past: BlockId| {
+        let only = body.parts[into.index()].end.succs();
+        let into = if let ([to], false) = (&only[..], headers.contains_key(&into)) { *to } else { into };
+        let exits = |l: &usize| loops[*l].exits.iter().any(|(_, to)| *to == past);
+        asking[into.index()] && headers.get(&into).is_some_and(exits)
+    };
+    let first = |end: &PartEnd| match end {
+        PartEnd::Branch { taken, other, .. } => around(*taken, *other) || around(*other, *taken),
+        _ => false,
+    };
+    body.parts.iter().map(|part| first(&part.end)).collect()
 }
 
 /// Whether a loop asks a barrier object or the clock, has no effect, and is left by the answer alone, whatever it

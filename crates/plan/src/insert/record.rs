@@ -185,6 +185,7 @@ impl Recorder<'_, '_> {
     fn print(&self, spots: &mut Spots, out: &mut Recorded) -> u32 {
         let windows = WgmmaHazards::of(self.body);
         let waiting = spin_loops::asking_parts(self.body);
+        let asks_first = spin_loops::asks_first(self.body, &waiting);
         // By part: whether something is folded there, perhaps by a callee.
         let mut folds = vec![false; self.body.parts.len()];
         for i in (0..self.body.function.insts.len() as u32).map(InstId) {
@@ -201,6 +202,9 @@ impl Recorder<'_, '_> {
             };
             if let Some(d) = p.decision {
                 if !matches!(self.choice.sources[d], Source::Bits(_)) {
+                    continue;
+                }
+                if polls_barrier(inst) && asks_first[p.part.index()] {
                     continue;
                 }
                 if polls_barrier(inst) {
