@@ -3,9 +3,10 @@
 //!
 //! # Invariants
 //! The polarity follows from what a decision leads to: for a branch, the matched sites on each side of it;
-//! for a guard, whether it is negated; for a select, its constants and the values that are compared. The comparison itself must not
-//! contradict. Only decisions that compare values of the same origin in the same way match with certainty.
-//! For others, equal outcomes are all that can be said. A decision that may be the opposite is not compared.
+//! for a guard, whether it is negated; for a select, its constants and the values that are compared. The
+//! comparison itself must not contradict. Only decisions that compare values of the same origin in the same
+//! way match with certainty. For others, equal outcomes are all that can be said. A decision that may be the
+//! opposite is not compared.
 //!
 //! # Limitations
 //! Operands are compared by the kind of their origin only. Comparisons that a compiler rewrote into others

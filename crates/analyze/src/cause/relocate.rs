@@ -58,8 +58,8 @@ pub(super) fn to_change(walk: &Walk<'_>, found: &Found, cause: &mut Cause) {
     }
 }
 
-/// Of an error that a check found: names the only line that differs, if it synchronises threads and none of the
-/// cause's places is on it.
+/// Of an error that a check found: names the only line that differs, if it synchronises threads and none of
+/// the cause's places is on it.
 pub(super) fn beside_change(changes: &SourceChanges, cause: &mut Cause) {
     let Some(change) = changes.iter().next().filter(|_| changes.count() == 1 && changes.synchronise) else {
         return;

@@ -139,8 +139,8 @@ impl<'a> Walk<'a> {
             self.pairs.push(Pair { sources, users, context, parent: Some(parent) });
         }
     }
-    /// The context of a value that was stored: memory that threads share holds data, whatever is decided by it
-    /// later. Local memory holds variables.
+    /// The context of a value that was stored: memory that threads share holds data, whatever is decided by
+    /// it later. Local memory holds variables.
     fn stored(&self, pair: usize, word: &Word) -> Option<Context> {
         let shared = matches!(word.space, Space::Global | Space::Shared);
         (shared && self.pairs[pair].context == Context::Guard).then_some(Context::Data)

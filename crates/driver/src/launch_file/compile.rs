@@ -1,8 +1,8 @@
 //! Compiles `.cu` files to PTX with the CUDA compiler on this machine.
 //!
 //! The compiler is `$PRLX_NVCC`, else `nvcc` (on `PATH`, in `$CUDA_HOME` or `$CUDA_PATH`), else `clang`. The
-//! PTX is for `sm_80`, optimised, with source lines, unless the launch file says otherwise: `arch`, `defines`,
-//! `include` and `flags`.
+//! PTX is for `sm_80`, optimised, with source lines, unless the launch file says otherwise: `arch`,
+//! `defines`, `include` and `flags`.
 //!
 //! # Limitations
 //! Only flags that change the code are allowed ([`FLAGS`]), so that a launch file can neither start other

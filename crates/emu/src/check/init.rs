@@ -3,13 +3,13 @@
 //!
 //! The result of an instruction is undefined in a lane if a source is. Operations on bits follow single bits
 //! ([`BitRule`](super::bit_rules::BitRule)), `selp` follows the source that it selects, and a shuffle the
-//! bits of the lane that it reads. A matrix product is undefined if one of its three matrices is entirely undefined. A
-//! copy of an undefined value into shared or local memory is no finding: the bytes become undefined, and keep
-//! the origin of the value. So do bytes of global memory, with a note, if the value was loaded together with
-//! defined bytes and only copied: it may be the padding of a structure. A finding is a *use*: a guard or a
-//! branch, an address, another store to global memory, an operand of an atomic, or an update of bits that
-//! were never written. `and` and `or` atomics define the bits that they set. A value that was reported counts
-//! as defined afterwards, so that one cause gives one finding.
+//! bits of the lane that it reads. A matrix product is undefined if one of its three matrices is entirely
+//! undefined. A copy of an undefined value into shared or local memory is no finding: the bytes become
+//! undefined, and keep the origin of the value. So do bytes of global memory, with a note, if the value was
+//! loaded together with defined bytes and only copied: it may be the padding of a structure. A finding is a
+//! *use*: a guard or a branch, an address, another store to global memory, an operand of an atomic, or an
+//! update of bits that were never written. `and` and `or` atomics define the bits that they set. A value that
+//! was reported counts as defined afterwards, so that one cause gives one finding.
 //!
 //! Initially defined: what the host wrote, module variables and parameters. Initially undefined: registers,
 //! shared and local memory when a CTA begins, blocks of `malloc`, and buffers that nobody wrote or that are

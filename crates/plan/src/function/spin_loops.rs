@@ -47,8 +47,8 @@ pub(crate) fn asking_parts(body: &Body<'_>) -> Vec<bool> {
     (0..body.parts.len()).map(|part| innermost(part).is_some_and(|l| asks[l])).collect()
 }
 
-/// By part of the body: whether its branch goes around a loop that only asks (`asking`, by part), by what it asked
-/// itself. Compilers ask once before such a loop.
+/// By part of the body: whether its branch goes around a loop that only asks (`asking`, by part), by what it
+/// asked itself. Compilers ask once before such a loop.
 pub(crate) fn asks_first(body: &Body<'_>, asking: &[bool]) -> Vec<bool> {
     let loops = &body.graph.loops;
     let headers: HashMap<BlockId, usize> = loops.iter().enumerate().map(|(l, of)| (of.header, l)).collect();
@@ -65,8 +65,8 @@ pub(crate) fn asks_first(body: &Body<'_>, asking: &[bool]) -> Vec<bool> {
     body.parts.iter().map(|part| first(&part.end)).collect()
 }
 
-/// Whether a loop asks a barrier object or the clock, has no effect, and is left by the answer alone, whatever it
-/// counts: libcu++ sleeps for longer the more often it has asked.
+/// Whether a loop asks a barrier object or the clock, has no effect, and is left by the answer alone,
+/// whatever it counts: libcu++ sleeps for longer the more often it has asked.
 fn is_counting_wait(body: &Body<'_>, l: usize) -> bool {
     let this = &body.graph.loops[l];
     let insts = || this.blocks.iter().flat_map(|b| body.parts[b.index()].insts.clone()).map(InstId);

@@ -79,8 +79,8 @@ struct Side {
 
 /// Explains the differences of a launch, and settles what outputs and checks alone can settle: unless
 /// `strict`, decisions that only the schedule explains. Does nothing for a launch that is the same, unless
-/// the sides synchronise in different ways. These runs are on the CPU device, wherever the launch ran. Returns whether
-/// there were any.
+/// the sides synchronise in different ways. These runs are on the CPU device, wherever the launch ran.
+/// Returns whether there were any.
 ///
 /// # Errors
 /// If the device cannot be opened, or the user interrupts.
