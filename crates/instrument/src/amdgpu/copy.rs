@@ -387,7 +387,7 @@ impl Group<'_> {
             }
             ("s_setpc_b64", _) => match copy.label_of(inst) {
                 Some(to) => self.jump(to, copy.landing_of(inst), live)?,
-                None => self.asm.raw(machine.words()),
+                None => self.asm.raw(machine),
             },
             ("s_call_b64", Some(_)) => match callee {
                 Some(entry) => self.asm.branch(machine, entry),
@@ -406,7 +406,7 @@ impl Group<'_> {
                     return Err(format!("{} depends on its place", at()).into());
                 }
             }
-            _ => self.asm.raw(machine.words()),
+            _ => self.asm.raw(machine),
         }
         Ok(())
     }

@@ -18,6 +18,7 @@ use super::misfit::{Bank, Misfit};
 use super::numbers::{Set, Used};
 use super::registers::{self, Registers, Vectors};
 use super::spill::Store;
+use super::waits;
 use crate::error::{Error, ErrorKind};
 use crate::ptx::{Routines, fits};
 use crate::tokens::span;
@@ -185,7 +186,10 @@ impl Added<'_> {
             while !group.asm.len().is_multiple_of(64) {
                 group.asm.emit(Encoding::Sopp, "s_nop", &[Value::Immediate(0)]);
             }
+            group.asm.placed.clear();
+            let from = group.asm.len();
             let descriptor = group.function(*f)?;
+            waits::insert(&mut group.asm, from, descriptor.is_some())?;
             descriptors.extend(descriptor.map(|d| (*f, d)));
             ends.push(group.asm.len());
         }
