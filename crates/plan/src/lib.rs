@@ -20,8 +20,8 @@ mod resolve;
 pub use decode::statics::kernel_params;
 pub use insert::reservation::check_capacity;
 pub use plan::{
-    Action, At, EventRow, Filter, FunctionPlan, Insertion, MostWritten, Plan, RecordingRequest, RollingHash,
-    SpanBegin, SpanEnd, Word,
+    Action, At, EventRow, Filter, FunctionPlan, Insertion, MostWritten, Plan, RecordingRequest,
+    RegisterChoice, RollingHash, SpanBegin, SpanEnd, Word,
 };
 pub use probe::program::{BoundProbe, ProbeProgram};
 pub use probe::state::{

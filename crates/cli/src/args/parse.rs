@@ -8,6 +8,7 @@ use prlx_analyze::Shard;
 use prlx_driver::session::KernelPattern;
 use prlx_isa::amdgpu::object::TargetId;
 use prlx_isa::image::Target;
+use prlx_plan::RegisterChoice;
 use prlx_trace::kernel::SiteClass;
 use prlx_trace::{Level, Nanos, WarpSize};
 
@@ -37,6 +38,12 @@ pub fn warp_size(text: &str) -> Result<WarpSize, String> {
 /// A recorder's level.
 pub fn level(text: &str) -> Result<Level, String> {
     Level::from_word(text).map_or_else(|| named(Level::RECORDERS, Level::label, text), Ok)
+}
+
+/// Which registers inserted code takes.
+pub fn registers(text: &str) -> Result<RegisterChoice, String> {
+    let found = RegisterChoice::ALL.into_iter().find(|(word, _)| *word == text);
+    found.map(|(_, choice)| choice).ok_or_else(|| "expected free, dead, saved or scarce".to_owned())
 }
 
 /// A class of sites.

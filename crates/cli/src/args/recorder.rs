@@ -7,6 +7,7 @@ use clap::Args;
 use prlx::device::DeviceChoice;
 use prlx::record::{LaunchSelection, RecorderOptions};
 use prlx_driver::session::LaunchPart;
+use prlx_plan::RegisterChoice;
 use prlx_trace::kernel::SiteClass;
 use prlx_trace::{Level, Nanos};
 
@@ -54,6 +55,9 @@ pub struct RecorderArgs {
     /// compare them as numbers [default: 16]
     #[arg(long, value_name = "MIB")]
     pub outputs: Option<u64>,
+    /// Tests of AMD code: which registers inserted code takes (`free`, `dead`, `saved` or `scarce`)
+    #[arg(long, hide = true, default_value = "free", value_parser = parse::registers)]
+    pub registers: RegisterChoice,
 }
 
 impl RecorderArgs {
@@ -71,6 +75,7 @@ impl RecorderArgs {
             rewritten: self.rewritten,
             memory: self.memory,
             outputs: self.outputs,
+            registers: self.registers,
         }
     }
 

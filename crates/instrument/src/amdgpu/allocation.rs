@@ -30,13 +30,20 @@ pub(super) enum Special {
     Parameter(u32),
 }
 
-/// Registers of the function that a routine reads.
-pub(super) fn function_registers(lines: &[Line<'_>], names: &FxHashMap<(String, bool), Register>) -> Set {
+/// Registers that a routine reads and that are none of its own: those of the function, and those in which
+/// hardware hands over special registers.
+pub(super) fn outer_registers(lines: &[Line<'_>], names: &Names<'_>) -> Set {
     let insts = lines.iter().filter_map(|line| if let Line::Inst(inst) = line { Some(inst) } else { None });
-    let read = insts.flat_map(mentions).flat_map(|(name, _)| {
-        [false, true].map(|predicate| names.get(&(name.to_owned(), predicate)).copied())
-    });
+    let read: Vec<&str> = insts.flat_map(mentions).map(|(name, _)| name).collect();
     let mut out = Set::default();
+    for name in &read {
+        if let Some(Special::Bits(value, ..)) = names.specials.get(name) {
+            value.registers().into_iter().for_each(|reg| out.insert(reg));
+        }
+    }
+    let read = read.into_iter().flat_map(|name| {
+        [false, true].map(|predicate| names.function.get(&(name.to_owned(), predicate)).copied())
+    });
     for register in read.flatten() {
         match register {
             Register::Word(reg) => out.insert(reg),

@@ -21,13 +21,33 @@ pub(super) enum Destination {
     Address(u64),
 }
 
+impl Destination {
+    /// The label, if it is one.
+    pub(super) fn label(self) -> Option<Label> {
+        match self {
+            Destination::Label(label) => Some(label),
+            Destination::Address(_) => None,
+        }
+    }
+}
+
 /// Words that depend on where code lies.
 #[derive(Clone, Copy, Debug)]
-enum Fixup {
+pub(super) enum Fixup {
     /// The branch of one word at this place.
     Branch(usize, Label),
     /// The literals at `low` and `high`, which are added to the address of the word `base`.
     Address { base: usize, low: usize, high: usize, to: Destination },
+}
+
+/// An instruction of the code.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Placed {
+    /// Its first word.
+    pub(super) at: usize,
+    pub(super) inst: Inst,
+    /// Whether it is none of the original.
+    pub(super) inserted: bool,
 }
 
 /// See the module.
@@ -36,10 +56,12 @@ pub(super) struct Assembler {
     pub(super) target: Target,
     /// Lanes of a wave: 32 or 64.
     pub(super) lanes: u8,
-    words: Vec<u32>,
+    pub(super) words: Vec<u32>,
+    /// Instructions of the function under construction.
+    pub(super) placed: Vec<Placed>,
     /// Where each label is, in words.
     labels: Vec<Option<usize>>,
-    fixups: Vec<Fixup>,
+    pub(super) fixups: Vec<Fixup>,
     /// The first instruction that the target does not have.
     missing: Option<String>,
 }
@@ -70,8 +92,8 @@ pub(super) const EXEC: Value = Value::Named("exec", &[]);
 impl Assembler {
     /// No code yet.
     pub(super) fn new(target: Target, lanes: u8) -> Assembler {
-        let (words, labels, fixups) = (Vec::new(), Vec::new(), Vec::new());
-        Assembler { target, lanes, words, labels, fixups, missing: None }
+        let (words, labels, fixups, placed) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Assembler { target, lanes, words, placed, labels, fixups, missing: None }
     }
 
     /// Number of words so far.
@@ -96,14 +118,19 @@ impl Assembler {
     }
 
     /// Appends an instruction as it is.
-    pub(super) fn raw(&mut self, words: &[u32]) {
-        self.words.extend_from_slice(words);
+    pub(super) fn raw(&mut self, inst: &Inst) {
+        self.put(inst, false);
+    }
+
+    fn put(&mut self, inst: &Inst, inserted: bool) {
+        self.placed.push(Placed { at: self.words.len(), inst: *inst, inserted });
+        self.words.extend(inst.words());
     }
 
     /// Appends a branch of one word with another target.
     pub(super) fn branch(&mut self, inst: &Inst, to: Label) {
         self.fixups.push(Fixup::Branch(self.words.len(), to));
-        self.words.extend(inst.words());
+        self.put(inst, false);
     }
 
     /// Appends a branch of that name.
@@ -149,10 +176,31 @@ impl Assembler {
     ) {
         let spelled = spelled(self.target.family(), name);
         match Inst::assemble(self.target, self.lanes, encoding, spelled, operands, fields) {
-            Some(inst) => self.words.extend(inst.words()),
+            Some(inst) => self.put(&inst, true),
             None => {
                 let what = || format!("{} has no {spelled} with {operands:?}", self.target);
                 self.missing = self.missing.take().or_else(|| Some(what()));
+            }
+        }
+    }
+
+    /// Notes that code from word `from` on has moved: at each of some words, in order, so many were inserted.
+    pub(super) fn moved(&mut self, from: usize, added: &[(usize, usize)]) {
+        let mut sums = vec![0];
+        added.iter().for_each(|(_, count)| sums.push(sums[sums.len() - 1] + count));
+        let shifted = |word: usize| word + sums[added.partition_point(|(at, _)| *at <= word)];
+        for place in self.labels.iter_mut().flatten().filter(|place| **place >= from) {
+            // What is inserted before an instruction lies behind its label.
+            *place += sums[added.partition_point(|(at, _)| *at < *place)];
+        }
+        for fixup in &mut self.fixups {
+            match fixup {
+                Fixup::Branch(word, _) if *word >= from => *word = shifted(*word),
+                Fixup::Address { base, low, high, .. } if *base > from => {
+                    // The word behind `s_getpc_b64`, which it counts from.
+                    (*base, *low, *high) = (shifted(*base - 1) + 1, shifted(*low), shifted(*high));
+                }
+                _ => {}
             }
         }
     }

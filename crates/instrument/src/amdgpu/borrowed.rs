@@ -67,8 +67,6 @@ impl Borrowed {
         for (lane, register) in self.state.iter().enumerate() {
             read_lane(asm, *register, holder, lane);
         }
-        // An address must not be used within five wait states after a vector instruction wrote it (gfx9).
-        asm.emit(Encoding::Sopp, "s_nop", &[Value::Immediate(4)]);
     }
 
     /// Gives them back.
@@ -84,7 +82,6 @@ impl Borrowed {
         for i in 0..self.count {
             read_lane(asm, self.first + i, self.kept, own + usize::from(i));
         }
-        asm.emit(Encoding::Sopp, "s_nop", &[Value::Immediate(4)]);
     }
 
     /// At a kernel's entry, where EXEC has all lanes: keeps what is live through it from now on.

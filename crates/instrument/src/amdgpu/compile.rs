@@ -12,7 +12,8 @@
 //! - Its loads have arrived when it ends.
 //!
 //! # Limitations
-//! - The code has not run on hardware. Wait states that hardware wants between instructions are not inserted.
+//! - The code has not run on hardware. [`waits`](super::waits) inserts the waits that hardware wants between
+//!   instructions.
 //! - Exchanges between lanes are refused, which level `events` needs.
 
 use std::collections::BTreeSet;

@@ -10,10 +10,10 @@ use prlx_isa::amdgpu::inst::{Bank, Encoding, Inst, Reg, Value};
 use prlx_isa::amdgpu::object::{CodeObject, Descriptor, Kernel};
 use prlx_isa::amdgpu::{Family, Native, Register, RegisterMap};
 use prlx_isa::view::{self, Function, FunctionKind, InstId, Module};
-use prlx_plan::{Action, At, FunctionPlan, Plan};
+use prlx_plan::{Action, At, FunctionPlan, Plan, RegisterChoice};
 use rustc_hash::FxHashMap;
 
-use super::allocation::{Names, Special, function_registers};
+use super::allocation::{Names, Special, outer_registers};
 use super::assembler::{Assembler, Destination, EXEC, Label, sgprs, vgpr};
 use super::compile::compile;
 use super::function::{CopiedFunction, by_place, names, scc_is_live, waits_at, with_counters};
@@ -188,19 +188,25 @@ impl Group<'_> {
     fn places(&self, copy: &CopiedFunction<'_>, now: Option<&Descriptor>) -> Result<Option<Places>, Misfit> {
         let Some(named) = &self.named else { return Ok(None) };
         let mut read = vec![Set::default(); copy.function.insts.len() + 1];
+        // Only the routine at a kernel's entry reads special registers, and these are in `begun`.
+        let names = Names { function: &copy.names, specials: &FxHashMap::default() };
         for (at, insertions) in &copy.insertions {
             for insertion in insertions {
                 let text = self.routines.text(copy.f, insertion);
                 let lines = routine::lines(&text).map_err(|e| e.message)?;
                 if let Some(read) = read.get_mut(place_of(*at).unwrap_or(0)) {
-                    *read = read.or(function_registers(&lines, &copy.names));
+                    *read = read.or(outer_registers(&lines, &names));
                 }
             }
         }
         let begun = now.map_or(Set::ALL, |now| Set::below(kernels::at_begin(now)));
         let callee = |inst: &view::Inst| named.get(&self.module.callee(inst)?.index()).copied()?;
         let lanes = u32::from(self.asm.lanes);
-        Ok(Some(Places::of(copy.function, lanes, &read, begun, &callee)))
+        let places = Places::of(copy.function, lanes, &read, begun, &callee);
+        Ok(Some(match self.plan.request.registers {
+            RegisterChoice::Saved => places.all_busy(),
+            _ => places,
+        }))
     }
 
     fn routine(
@@ -216,7 +222,7 @@ impl Group<'_> {
             return Ok(());
         }
         let names = Names { function: &copy.names, specials };
-        let read = function_registers(&lines, &copy.names);
+        let read = outer_registers(&lines, &names);
         let here = copy.registers.at(&copy.place(place), &lines, read)?;
         let registers = here.as_ref().unwrap_or(&copy.registers);
         let peak = compile(&mut self.asm, registers, &names, &lines, live)?;
@@ -381,7 +387,7 @@ impl Group<'_> {
             }
             ("s_setpc_b64", _) => match copy.label_of(inst) {
                 Some(to) => self.jump(to, copy.landing_of(inst), live)?,
-                None => self.asm.raw(machine.words()),
+                None => self.asm.raw(machine),
             },
             ("s_call_b64", Some(_)) => match callee {
                 Some(entry) => self.asm.branch(machine, entry),
@@ -400,7 +406,7 @@ impl Group<'_> {
                     return Err(format!("{} depends on its place", at()).into());
                 }
             }
-            _ => self.asm.raw(machine.words()),
+            _ => self.asm.raw(machine),
         }
         Ok(())
     }

@@ -177,6 +177,12 @@ impl Places {
         Places { all, begun: if is_kernel { begun } else { Set::default() } }
     }
 
+    /// The same places, as if every register held something.
+    pub(super) fn all_busy(mut self) -> Places {
+        self.all.iter_mut().for_each(|place| place.busy = Set::ALL);
+        self
+    }
+
     /// The place before instruction number `at`, behind the instruction before it.
     pub(super) fn before(&self, at: usize) -> Place {
         self.all.get(at).copied().unwrap_or(Place::UNKNOWN)

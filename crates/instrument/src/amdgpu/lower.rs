@@ -5,7 +5,7 @@ use prlx_isa::amdgpu::inst::{Encoding, Reg, Value};
 use prlx_isa::amdgpu::object::{AddedCode, AddedFunction, CodeObject, Field};
 use prlx_isa::amdgpu::{Native, Target};
 use prlx_isa::view::{Class, FunctionKind, Module};
-use prlx_plan::Plan;
+use prlx_plan::{Plan, RegisterChoice};
 use prlx_trace::device::INSTRUMENTED;
 use prlx_trace::kernel::Level;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -18,6 +18,7 @@ use super::misfit::{Bank, Misfit};
 use super::numbers::{Set, Used};
 use super::registers::{self, Registers, Vectors};
 use super::spill::Store;
+use super::waits;
 use crate::error::{Error, ErrorKind};
 use crate::ptx::{Routines, fits};
 use crate::tokens::span;
@@ -113,6 +114,9 @@ impl Added<'_> {
     /// Adds a group of functions in the first way in which it fits.
     fn try_group(&mut self, members: &[usize], of: Option<usize>, may_spill: bool) -> Result<(), String> {
         let mut how = How { of, ..How::default() };
+        let choice = self.plan.request.registers;
+        how.spills = choice != RegisterChoice::Free;
+        how.borrows = choice == RegisterChoice::Scarce;
         loop {
             match self.with(members, how) {
                 Err(Misfit::Unreached) if !how.far => how.far = true,
@@ -125,9 +129,6 @@ impl Added<'_> {
     }
 
     fn with(&mut self, group: &[usize], how: How) -> Result<(), Misfit> {
-        if how.spills && calls_through_pointers(self.module, group) {
-            return Err("too few vector registers are free for a kernel that calls through pointers".into());
-        }
         let recorded = |f: &usize| self.plan.functions.get(*f).is_some_and(|plan| plan.skipped.is_none());
         let copied: Vec<usize> = group.iter().copied().filter(recorded).collect();
         let lanes = if self.module.warp_lanes == 32 { 32 } else { 64 };
@@ -149,8 +150,12 @@ impl Added<'_> {
         let state = routines.state().chain(copied.iter().flat_map(counters));
         let borrow = if how.borrows { Some(borrowed(asm.target, lanes, initial.scalar)?) } else { None };
         let slots = how.spills.then(|| Store::behind(asm.target, used.accumulation, scratch));
+        let named = match self.plan.request.registers {
+            RegisterChoice::Free => named.or(Set::below(initial)),
+            _ => Set::ALL,
+        };
         let vectors = match slots {
-            Some(store) => Vectors::Spilled { free: named.or(Set::below(initial)).others(), store, matrix },
+            Some(store) => Vectors::Spilled { free: named.others(), store, matrix },
             None => Vectors::Free,
         };
         let registers = Registers::above(used, asm.target, lanes, state, borrow, &vectors)?;
@@ -181,7 +186,10 @@ impl Added<'_> {
             while !group.asm.len().is_multiple_of(64) {
                 group.asm.emit(Encoding::Sopp, "s_nop", &[Value::Immediate(0)]);
             }
+            group.asm.placed.clear();
+            let from = group.asm.len();
             let descriptor = group.function(*f)?;
+            waits::insert(&mut group.asm, from, descriptor.is_some())?;
             descriptors.extend(descriptor.map(|d| (*f, d)));
             ends.push(group.asm.len());
         }

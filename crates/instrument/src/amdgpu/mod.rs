@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! code object -> plan -> groups of functions (lower), copied (copy) with routines (routine -> compile)
-//!             -> descriptors (kernels) -> segment (CodeObject::with_code)
+//!             -> waits between instructions (waits) -> descriptors (kernels) -> segment (CodeObject::with_code)
 //! ```
 //!
 //! A kernel `k` keeps its code and its descriptor. Its copy is the kernel `k.prlx`, whose arguments are those
@@ -38,5 +38,6 @@ mod operands;
 mod registers;
 mod routine;
 mod spill;
+mod waits;
 
 pub(crate) use self::lower::lower;

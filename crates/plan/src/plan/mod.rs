@@ -28,7 +28,7 @@ use prlx_trace::kernel::Module;
 pub use event_rows::EventRow;
 pub use hash::RollingHash;
 pub use insertion::{Action, At, Insertion, SpanBegin, SpanEnd, Word};
-pub use request::{Filter, RecordingRequest};
+pub use request::{Filter, RecordingRequest, RegisterChoice};
 
 use crate::probe::code::LaneQuery;
 use crate::probe::state::ProbeState;

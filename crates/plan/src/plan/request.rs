@@ -31,6 +31,33 @@ pub struct RecordingRequest {
     pub filter: Filter,
     /// The sites, warps and visits to record at [`Level::Operands`].
     pub window: Option<Window>,
+    /// Which registers code inserted into AMD code takes.
+    pub registers: RegisterChoice,
+}
+
+/// Which registers inserted code takes in AMD code.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum RegisterChoice {
+    /// Registers that no function names, if there are enough.
+    #[default]
+    Free,
+    /// Test mode: as if functions named every vector register. Inserted code takes those first that hold
+    /// nothing where it stands.
+    Dead,
+    /// Test mode: as [`RegisterChoice::Dead`], and as if every vector register held something.
+    Saved,
+    /// Test mode: as [`RegisterChoice::Dead`], and as if functions named every scalar register.
+    Scarce,
+}
+
+impl RegisterChoice {
+    /// All, with their words on the command line.
+    pub const ALL: [(&'static str, RegisterChoice); 4] = [
+        ("free", RegisterChoice::Free),
+        ("dead", RegisterChoice::Dead),
+        ("saved", RegisterChoice::Saved),
+        ("scarce", RegisterChoice::Scarce),
+    ];
 }
 
 impl RecordingRequest {
@@ -45,6 +72,7 @@ impl RecordingRequest {
             checkpoints: true,
             filter: Filter::default(),
             window: None,
+            registers: RegisterChoice::Free,
         }
     }
     /// A request to run a probe program.

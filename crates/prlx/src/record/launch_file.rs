@@ -72,7 +72,12 @@ pub fn instrument(
 /// What the recorder of the options watches, in kernels whose CTAs have `warps_per_cta` warps.
 pub fn recorder_program(recorder: &RecorderOptions, warps_per_cta: u64) -> RecordingRequest {
     let filter = recorder.filter(warps_per_cta);
-    RecordingRequest { elide: !recorder.no_elide, filter, ..RecordingRequest::new(recorder.level) }
+    RecordingRequest {
+        elide: !recorder.no_elide,
+        filter,
+        registers: recorder.registers,
+        ..RecordingRequest::new(recorder.level)
+    }
 }
 
 /// The same at level `operands`, in a window around a finding.

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Result, anyhow, bail};
 use prlx_driver::session::{KernelPattern, LaunchPart, Options};
-use prlx_plan::Filter;
+use prlx_plan::{Filter, RegisterChoice};
 use prlx_trace::kernel::SiteClass;
 use prlx_trace::{Level, Nanos};
 
@@ -35,6 +35,8 @@ pub struct RecorderOptions {
     /// Size in MiB up to which a recording of a launch file holds the outputs. `None` is
     /// [`RecorderOptions::OUTPUTS`].
     pub outputs: Option<u64>,
+    /// Which registers code inserted into AMD code takes.
+    pub registers: RegisterChoice,
 }
 
 impl RecorderOptions {

@@ -70,7 +70,7 @@ impl Inst {
     }
 
     /// Whether `op_sel` chooses the half of the result that is written.
-    fn keeps_half(&self) -> bool {
+    pub(in crate::amdgpu) fn keeps_half(&self) -> bool {
         self.meaning.is_some_and(|(_, row)| row.form.op_sel > 2) && self.get(Field::OpSel) & 8 != 0
     }
 
