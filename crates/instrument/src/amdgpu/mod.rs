@@ -1,8 +1,8 @@
 //! Lowers a plan to machine code of AMD's, as functions in a segment behind the code object's own.
 //!
 //! ```text
-//! code object -> plan -> groups of functions (lower), copied (copy) with routines (routine -> compile)
-//!             -> waits between instructions (waits) -> descriptors (kernels) -> segment (CodeObject::with_code)
+//! code object -> plan -> groups of functions (lower), copied (copy) with routines (routine -> compile) ->
+//! waits between instructions (waits) -> descriptors (kernels) -> segment (CodeObject::with_code)
 //! ```
 //!
 //! A kernel `k` keeps its code and its descriptor. Its copy is the kernel `k.prlx`, whose arguments are those

@@ -6,8 +6,8 @@
 //! inserted before it. The result is analysed again.
 //!
 //! # Invariants
-//! - Hazards of the copy are hazards of the original: a wait is inserted for all that inserted code takes part
-//!   in, and inserted instructions between two of the original only add time.
+//! - Hazards of the copy are hazards of the original: a wait is inserted for all that inserted code takes
+//!   part in, and inserted instructions between two of the original only add time.
 //! - Branches to an instruction also reach the waits before it, and an address that is computed from the
 //!   program counter stays right.
 

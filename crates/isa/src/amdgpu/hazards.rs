@@ -1,16 +1,16 @@
 //! Hazards: instructions that follow each other too closely, as hardware does not wait by itself.
 //!
 //! [`RULES`] has the wait states that gfx9 needs between two instructions. gfx11 and gfx12 have hazards of
-//! other forms, which [`State`] follows: they end at a wait for internal counters (`s_waitcnt_depctr`, on gfx12
-//! `s_wait_alu`). gfx1030 has none that code can run into here.
+//! other forms, which [`State`] follows: they end at a wait for internal counters (`s_waitcnt_depctr`, on
+//! gfx12 `s_wait_alu`). gfx1030 has none that code can run into here.
 //!
 //! A [`State`] is what instructions before a place leave behind. It grows along code ([`State::step`]), and
 //! two of them are joined where ways meet ([`State::join`]). [`State::need`] is what an instruction must wait
 //! for.
 //!
 //! Sources: LLVM 22, `GCNHazardRecognizer.cpp` (the functions are named at the rules) and
-//! `AMDGPUWaitSGPRHazards.cpp`; AMD, "CDNA3 Instruction Set Architecture", section 4.5 (Manually Inserted Wait
-//! States); "RDNA3 Instruction Set Architecture", section 16.5 (`S_WAITCNT_DEPCTR`).
+//! `AMDGPUWaitSGPRHazards.cpp`; AMD, "CDNA3 Instruction Set Architecture", section 4.5 (Manually Inserted
+//! Wait States); "RDNA3 Instruction Set Architecture", section 16.5 (`S_WAITCNT_DEPCTR`).
 //!
 //! # Invariants
 //! - More wait states never make a hazard.
@@ -18,9 +18,9 @@
 //!
 //! # Limitations
 //! - Instructions whose registers are not known cause no hazard, and have none.
-//! - Hazards that only an instruction has which recorders do not insert are left out: those between two matrix
-//!   products, of LDS direct loads, `s_setreg` and `v_cmpx`, and a vector memory access behind a binary64 matrix
-//!   product on gfx90a.
+//! - Hazards that only an instruction has which recorders do not insert are left out: those between two
+//!   matrix products, of LDS direct loads, `s_setreg` and `v_cmpx`, and a vector memory access behind a
+//!   binary64 matrix product on gfx90a.
 
 use super::Family::{Gfx11, Gfx12};
 use super::Target::{self, Gfx90a, Gfx942, Gfx950};
@@ -152,8 +152,8 @@ const RULES: [Rule; 19] = [
 const MOST_STATES: u8 = 20;
 /// Vector instructions after which every hazard of gfx11 has ended that counts them.
 const MOST_VALUS: u8 = 8;
-/// Bits of `s_waitcnt_depctr` that are 0 where it waits: for results of vector instructions in VGPRs, in SGPRs
-/// and in VCC, and of scalar ones.
+/// Bits of `s_waitcnt_depctr` that are 0 where it waits: for results of vector instructions in VGPRs, in
+/// SGPRs and in VCC, and of scalar ones.
 const VA_VDST: u16 = 0xf000;
 const VA_SDST: u16 = 0x0e00;
 const VA_VCC: u16 = 0x0002;
@@ -352,11 +352,11 @@ pub struct State {
 /// What an instruction must wait for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Need {
-    /// Wait states.
+    /// How many instructions must lie between, as `s_nop` counts them.
     pub states: u8,
     /// Bits of `s_waitcnt_depctr` that must be 0.
     pub depctr: u16,
-    /// The rule.
+    /// What goes wrong without the wait, for messages.
     pub what: &'static str,
 }
 
