@@ -144,16 +144,10 @@ impl Walk<'_> {
                 self.agree(&sources, users, instruction.ty.bits())
             });
             if uses_it {
-                let mut places = p.users.map(Some);
+                let mut places = [None, None];
                 places[side] = Some(at);
-                let text = &instruction.place.instruction;
-                self.find(
-                    pair,
-                    CauseClass::Operation,
-                    0,
-                    places,
-                    format!("only {} computes `{text}`", name(side)),
-                );
+                let what = format!("only {} computes `{}`", name(side), instruction.place.instruction);
+                self.find(pair, CauseClass::Operation, 0, places, what);
                 return true;
             }
         }
