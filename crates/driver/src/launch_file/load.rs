@@ -59,14 +59,11 @@ fn is_cuda(module: &str) -> bool {
     Path::new(module).extension().is_some_and(|e| e == "cu")
 }
 
-/// Reads the text of a launch file called `name`. `modules` returns the content of the module, compiled with
-/// the options if it is CUDA.
-fn read(
-    name: &str,
-    text: &str,
-    files: &Files<'_>,
-    modules: &dyn Fn(&str, &CompilerOptions) -> Result<Vec<u8>, Error>,
-) -> Result<Job, Error> {
+/// A function that returns the content of a module, compiled with the options if it is CUDA.
+type Modules<'a> = dyn Fn(&str, &CompilerOptions) -> Result<Vec<u8>, Error> + 'a;
+
+/// Reads the text of a launch file called `name`.
+fn read(name: &str, text: &str, files: &Files<'_>, modules: &Modules<'_>) -> Result<Job, Error> {
     let source = Source { name, text };
     let root = source.parse()?;
     let file = Table::new(source, "", root.get_ref(), 0, KEYS)?;

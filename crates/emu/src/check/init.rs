@@ -479,7 +479,7 @@ impl InitCheck {
                 let width = cx.facts.width(cx.launch, d);
                 each(m, |l| match (how >> l & 1, &bits) {
                     (0, Some(bits)) => regs.set_bits(d, l, bits.0[l].into(), width, origin),
-                    (how, _) => regs.set(d, 1 << l, (how << l) as u32, origin),
+                    (how, _) => regs.set(d, 1 << l, how << l, origin),
                 });
                 rest.iter().for_each(|&d| regs.set(d, m, how, origin));
             }

@@ -80,7 +80,7 @@ fn needs(asm: &Assembler, placed: &[Placed], is_kernel: bool, mended: bool) -> V
     let mut waiting = vec![0];
     while let Some(begin) = waiting.pop() {
         let mut now = at_begin.get(&begin).cloned().unwrap_or_default();
-        for at in begin..placed.len() {
+        for (at, one) in placed.iter().enumerate().skip(begin) {
             if at > begin && ways.begins.contains(&at) {
                 arrive(&mut at_begin, &mut waiting, at, &now);
                 break;
@@ -89,7 +89,7 @@ fn needs(asm: &Assembler, placed: &[Placed], is_kernel: bool, mended: bool) -> V
             for to in ways.targets.get(&at).into_iter().flatten() {
                 arrive(&mut at_begin, &mut waiting, *to, &now);
             }
-            if ends(&placed[at].inst) {
+            if ends(&one.inst) {
                 break;
             }
         }

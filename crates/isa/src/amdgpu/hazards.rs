@@ -692,17 +692,13 @@ mod tests {
                 || if is_kernel { State::default() } else { State::of_function(object.target.target) };
             for block in &function.blocks {
                 let mut now = begin();
-                for at in numbers[block.insts.start as usize]..numbers[block.insts.end as usize] {
+                let range = numbers[block.insts.start as usize]..numbers[block.insts.end as usize];
+                for (at, (inst, _)) in insts.iter().enumerate().take(range.end).skip(range.start) {
                     let need = now.need(&code, at);
                     // What inserted code alone waits for, so as not to break a clause or surprise a callee.
-                    let late = ["s_clause", "s_setpc_b64", "s_swappc_b64"].contains(&insts[at].0.name());
+                    let late = ["s_clause", "s_setpc_b64", "s_swappc_b64"].contains(&inst.name());
                     if !need.is_none() && !late {
-                        out.push(format!(
-                            "{file}: {}: `{}`: {}",
-                            function.name,
-                            insts[at].0.print(),
-                            need.what
-                        ));
+                        out.push(format!("{file}: {}: `{}`: {}", function.name, inst.print(), need.what));
                         now.wait(need);
                     }
                     now.step(&code, at);
