@@ -154,6 +154,32 @@ loading:
   finish
 .size loading, .-loading
 
+// SCC says at the loop's begin whether the trips so far are odd, and is read there only. Its sum is added up.
+.p2align 8
+.type flags,@function
+flags:
+  begin
+  s_mov_b32 s10, 0
+  s_mov_b32 s11, 0
+  s_cmp_eq_u32 s10, 0
+.Lflags:
+  s_cselect_b32 s12, 1, 0
+  s_add_u32 s11, s11, s12
+  v_cmp_ge_i32_e32 vcc, 1, v2
+  s_or_b64 s[8:9], vcc, s[8:9]
+  s_andn2_b64 exec, exec, s[8:9]
+  s_cbranch_execz .Lnoflags
+  v_lshrrev_b32_e32 v2, 1, v2
+  plus v3, 1, v3
+  s_add_u32 s10, s10, 1
+  s_bitcmp1_b32 s10, 0
+  s_branch .Lflags
+.Lnoflags:
+  s_mov_b64 exec, -1
+  plus v3, s11, v3
+  finish
+.size flags, .-flags
+
 .if .amdgcn.gfx_generation_number >= 10
 .macro kernel name
 .rodata
@@ -183,6 +209,7 @@ kernel held
 kernel dead
 kernel masked
 kernel loading
+kernel flags
 
 .amdgpu_metadata
 amdhsa.version: [1, 2]
@@ -222,6 +249,17 @@ amdhsa.kernels:
     .args: [{.name: in, .offset: 0, .size: 8, .value_kind: global_buffer, .address_space: global}, {.name: out, .offset: 8, .size: 8, .value_kind: global_buffer, .address_space: global}]
   - .name: loading
     .symbol: loading.kd
+    .kernarg_segment_size: 16
+    .kernarg_segment_align: 8
+    .group_segment_fixed_size: 0
+    .private_segment_fixed_size: 0
+    .wavefront_size: 64
+    .sgpr_count: 106
+    .vgpr_count: 256
+    .max_flat_workgroup_size: 64
+    .args: [{.name: in, .offset: 0, .size: 8, .value_kind: global_buffer, .address_space: global}, {.name: out, .offset: 8, .size: 8, .value_kind: global_buffer, .address_space: global}]
+  - .name: flags
+    .symbol: flags.kd
     .kernarg_segment_size: 16
     .kernarg_segment_align: 8
     .group_segment_fixed_size: 0
