@@ -1,6 +1,6 @@
 //! Hazards: instructions that follow each other too closely, as hardware does not wait by itself.
 //!
-//! [`RULES`] has the wait states that gfx9 needs between two instructions. gfx11 and gfx12 have hazards of
+//! `RULES` has the wait states that gfx9 needs between two instructions. gfx11 and gfx12 have hazards of
 //! other forms, which [`State`] follows: they end at a wait for internal counters (`s_waitcnt_depctr`, on
 //! gfx12 `s_wait_alu`). gfx1030 has none that code can run into here.
 //!
