@@ -171,13 +171,8 @@ pub(crate) fn sites_by_block(m: &Module, f: FuncId) -> Vec<Vec<u32>> {
 /// Which of the compared values a select chooses if the decision is true, and if it is false: `x > 0 ? x : y`
 /// chooses the first one or another value.
 fn compared(select: &str, comparison: &str) -> Option<[String; 2]> {
-    let operands = |text: &str, op: &str| -> Option<[String; 2]> {
-        let (_, operands) = text.split_once(op)?.1.split_once(char::is_whitespace)?;
-        let mut operands = operands.split(',').map(|o| o.trim().trim_end_matches(';').to_owned());
-        Some([operands.nth(1)?, operands.next()?])
-    };
-    let [first, second] = operands(comparison, "setp.")?;
-    let chosen = operands(select, "selp.")?;
+    let [first, second] = two_sources(comparison, "setp.")?;
+    let chosen = two_sources(select, "selp.")?;
     let both = chosen.map(|o| match o {
         o if o == first => "first",
         o if o == second => "second",
@@ -186,11 +181,16 @@ fn compared(select: &str, comparison: &str) -> Option<[String; 2]> {
     (first != second && both[0] != both[1]).then_some(both.map(str::to_owned))
 }
 
+/// The first two sources of an instruction whose opcode begins with `op`, as it is written.
+fn two_sources(text: &str, op: &str) -> Option<[String; 2]> {
+    let (_, operands) = text.split_once(op)?.1.split_once(char::is_whitespace)?;
+    let mut operands = operands.split(',').map(|o| o.trim().trim_end_matches(';').to_owned());
+    Some([operands.nth(1)?, operands.next()?])
+}
+
 /// The constants of a select such as `selp.b32 %r1, 1, 0, %p1`.
 fn select_constants(text: &str) -> Option<[String; 2]> {
-    let (_, operands) = text.split_once("selp")?.1.split_once(char::is_whitespace)?;
-    let mut operands = operands.split(',').map(|o| o.trim().to_owned());
-    let both = [operands.nth(1)?, operands.next()?];
+    let both = two_sources(text, "selp")?;
     (both[0] != both[1] && both.iter().all(|o| !o.starts_with('%') && !o.is_empty())).then_some(both)
 }
 

@@ -37,7 +37,6 @@ pub(super) fn to_change(walk: &Walk<'_>, found: &Found, cause: &mut Cause) {
         return;
     }
     let only = changes.count() == 1 && change.lines.iter().all(|lines| lines.len() <= FEW);
-    let words = |c: &Change| pair([0, 1].map(|side| lines(c, side)));
     let which = match changes.count() {
         1 => format!("only {} differs", words(change)),
         2..=LISTED => {
@@ -71,7 +70,7 @@ pub(super) fn beside_change(changes: &SourceChanges, cause: &mut Cause) {
             .is_some_and(|l| [0, 1].iter().any(|&s| changes.at(s, &l.file, l.line).is_some()))
     };
     if !cause.places.iter().flatten().chain(&cause.other).any(on) {
-        cause.what = format!("{}; only {} differs", cause.what, pair([0, 1].map(|side| lines(change, side))));
+        cause.what = format!("{}; only {} differs", cause.what, words(change));
     }
 }
 
@@ -128,8 +127,9 @@ fn lines(change: &Change, side: usize) -> Option<String> {
     }
 }
 
-fn pair(lines: [Option<String>; 2]) -> String {
-    match lines {
+/// The lines of a change on both sides, in words.
+fn words(change: &Change) -> String {
+    match [0, 1].map(|side| lines(change, side)) {
         [Some(a), Some(b)] if a == b => a,
         [Some(a), Some(b)] => format!("{a} in A and {b} in B"),
         [Some(a), None] => format!("{a} in A"),

@@ -33,18 +33,23 @@ const CHAIN: usize = 16;
 
 /// By part of the body: whether its innermost loop waits.
 pub(crate) fn waiting_parts(body: &Body<'_>) -> Vec<bool> {
-    let waits = spin_loops(body);
-    let innermost = |part: usize| body.graph.innermost.get(part).copied().flatten();
-    (0..body.parts.len()).map(|part| innermost(part).is_some_and(|l| waits[l])).collect()
+    by_part(body, &spin_loops(body))
 }
 
 /// By part of the body: whether its innermost loop waits, or counts how often it asked while it waits
 /// ([`is_counting_wait`]).
 pub(crate) fn asking_parts(body: &Body<'_>) -> Vec<bool> {
-    let (waits, loops) = (spin_loops(body), body.graph.loops.len());
-    let asks: Vec<bool> = (0..loops).map(|l| waits[l] || is_counting_wait(body, l)).collect();
+    let mut asks = spin_loops(body);
+    for (l, asks) in asks.iter_mut().enumerate() {
+        *asks = *asks || is_counting_wait(body, l);
+    }
+    by_part(body, &asks)
+}
+
+/// What holds of the innermost loop of each part, by loop; `false` outside of loops.
+fn by_part(body: &Body<'_>, loops: &[bool]) -> Vec<bool> {
     let innermost = |part: usize| body.graph.innermost.get(part).copied().flatten();
-    (0..body.parts.len()).map(|part| innermost(part).is_some_and(|l| asks[l])).collect()
+    (0..body.parts.len()).map(|part| innermost(part).is_some_and(|l| loops[l])).collect()
 }
 
 /// By part of the body: whether its branch goes around a loop that only asks (`asking`, by part), by what it
@@ -71,9 +76,10 @@ fn is_counting_wait(body: &Body<'_>, l: usize) -> bool {
     let this = &body.graph.loops[l];
     let insts = || this.blocks.iter().flat_map(|b| body.parts[b.index()].insts.clone()).map(InstId);
     let timed = |i: InstId| polls(body.inst(i)) && body.inst(i).class != Class::Load;
+    // Most loops ask nothing, which is quickly seen.
     if this.irreducible
-        || body.graph.loops.iter().any(|inner| inner.parent == Some(l))
         || !insts().any(timed)
+        || body.graph.loops.iter().any(|inner| inner.parent == Some(l))
         || !insts().all(|i| changes_nothing(body.inst(i)) || timed(i))
     {
         return false;

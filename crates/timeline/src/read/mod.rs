@@ -35,6 +35,7 @@ pub type ThreadsPerSm = fn(registers: u32) -> u32;
 /// The timeline of the markers of a recording. `threads_per_sm` gives [`Calibration::room`].
 pub fn timeline(trace: &Trace, threads_per_sm: ThreadsPerSm) -> Timeline {
     let mut out = Timeline::default();
+    out.axis.simulated = trace.launches.iter().any(|l| l.launch.device == CPU_DEVICE);
     let mut names = Names::default();
     let origin = trace
         .marks
@@ -59,8 +60,6 @@ pub fn timeline(trace: &Trace, threads_per_sm: ThreadsPerSm) -> Timeline {
         let fit = Fit::new(&by_sm, origin);
         let launch = out.launches.len();
         out.launches.push(launch_of(trace, number, module));
-        out.axis.simulated |=
-            trace.launches.iter().any(|l| l.launch.number == number && l.launch.device == CPU_DEVICE);
         if !by_sm.is_empty() {
             rates.push(fit.mhz());
             out.axis.single = out.axis.single.max(fit.single);
