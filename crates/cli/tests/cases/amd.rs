@@ -122,9 +122,7 @@ fn by_code(job: &Job, reference: &Run) -> Result<(), Failed> {
     let object = &job.object.as_ref().ok_or("the module is no code object")?.bytes;
     let levels = [Level::Path, Level::Fingerprint].into_iter();
     for (level, registers) in levels.flat_map(|l| RegisterChoice::ALL.map(|(_, registers)| (l, registers))) {
-        // With elision, `flags` decodes to trips that lanes did not make (status, "Known small faults").
-        let elide = job.kernel != "flags" || level != Level::Path;
-        let request = RecordingRequest { registers, elide, ..RecordingRequest::new(level) };
+        let request = RecordingRequest { registers, ..RecordingRequest::new(level) };
         let rewrite = prlx_instrument::rewrite_object(object, &job.module, &request, &|_| None)?;
         let why = skipped(&rewrite, &job.kernel).unwrap_or_default();
         if registers != RegisterChoice::Free && why.contains("too few") {

@@ -40,6 +40,9 @@ pub struct Semantics {
     /// Whether predicates that it writes are 0 in lanes for which its guard is false. Otherwise these lanes
     /// keep what was there, as in all other registers.
     pub clears: bool,
+    /// Whether it runs once for the whole warp, also while its lanes wait for others. What it writes goes on
+    /// changing in lanes that have left a loop, until the last one leaves.
+    pub scalar: bool,
     /// Results that a decoder can evaluate again, where [`Inst::eval`](super::Inst::eval) cannot say it: of
     /// several results, or by several operations. Either this says all, or it is empty.
     pub results: Vec<Derived>,

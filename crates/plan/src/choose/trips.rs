@@ -134,8 +134,8 @@ fn way(body: &Body<'_>, from: BlockId, to: BlockId) -> Option<(At, Option<Guard>
 }
 
 /// The register that says at `meets` how often a lane went on in loop `l`: one that begins as the same
-/// constant wherever the loop is entered, and that one instruction, executed once a trip, makes larger by
-/// one.
+/// constant wherever the loop is entered, and that one instruction, executed once a trip by the lanes that
+/// are in it, makes larger by one.
 fn counted(body: &Body<'_>, l: usize, trip: &Trip, meets: InstId) -> Option<Counted> {
     let this = &body.graph.loops[l];
     let once = |b: BlockId| this.latches.iter().all(|&latch| body.graph.dominates(b, latch));
@@ -157,7 +157,7 @@ fn counted(body: &Body<'_>, l: usize, trip: &Trip, meets: InstId) -> Option<Coun
     let insts = this.blocks.iter().flat_map(|b| body.parts[b.index()].insts.clone().map(InstId));
     let mut adds = insts.filter(|&i| {
         let inst = body.inst(i);
-        is(inst, Eval::Add) && inst.guard.is_none() && once(body.part_of(i))
+        is(inst, Eval::Add) && inst.guard.is_none() && !inst.semantics.scalar && once(body.part_of(i))
     });
     adds.find_map(|add| {
         let [Operand::Reg(reg), Operand::Reg(from), Operand::Int(1), ..] = body.inst(add).operands.as_slice()

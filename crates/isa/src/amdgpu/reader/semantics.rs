@@ -36,6 +36,7 @@ pub(super) fn of(inst: &Inst, returns: bool) -> Semantics {
         product: inst.matrix_shape().map(|shape| Product { shape, lanes: inst.lanes().into() }),
         // A vector instruction that writes a mask writes 0 for lanes that EXEC leaves out.
         clears: is_guarded(inst),
+        scalar: !is_guarded(inst),
         ..Semantics::default()
     }
 }
