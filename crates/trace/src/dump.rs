@@ -90,6 +90,7 @@ impl Display for Source {
             Source::None => f.write_str("none"),
             Source::Bits(n) => write!(f, "bits {n}"),
             Source::Computed => f.write_str("computed"),
+            Source::Follows => f.write_str("follows"),
             Source::Trips { of, stay, bits: COUNT_EVENT } => {
                 write!(f, "trips of {of} while {stay}, in an event")
             }

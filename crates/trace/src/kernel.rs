@@ -507,6 +507,16 @@ choices! {
             /// follows. With 255, at level `events`, the count is the value of the lane's next event.
             #[since(2)] bits: u8,
         } = 3,
+        /// Level `fingerprint`: nothing is recorded. The decision follows from hashed values by arithmetic
+        /// that only the device evaluates, so decoders have no value of it. Since version 19.
+        Follows = 4,
+    }
+}
+
+impl Source {
+    /// Whether the decision follows from recorded, hashed or known values.
+    pub const fn is_derived(self) -> bool {
+        matches!(self, Source::Computed | Source::Follows)
     }
 }
 

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
-use prlx_trace::kernel::{Arg, Level, Module, Step};
+use prlx_trace::kernel::{Arg, Level, Module, Source, Step};
 use prlx_trace::{FuncId, Launch, SiteId, Trace};
 
 use crate::align::build_pair::BuildPair;
@@ -150,7 +150,8 @@ impl<'a> ModuleCache<'a> {
             canonical,
             equal_words_suffice: pairing.same
                 && places_agree(la, lb)
-                && params_agree(modules, launches, reach),
+                && params_agree(modules, launches, reach)
+                && (la.device == lb.device || !device_decides(modules[0], reach[0])),
             lockstep: OnceLock::new(),
             known: KnownLanes::default(),
             same_program: pairing.same,
@@ -213,6 +214,12 @@ pub(crate) fn module<'a>(t: &'a Trace, l: &Launch) -> Result<&'a Module, Error> 
 /// Whether equal lane numbers mean equal places in the grid.
 fn places_agree(a: &Launch, b: &Launch) -> bool {
     (a.grid, a.block, a.warp_size) == (b.grid, b.block, b.warp_size)
+}
+
+/// Whether a decision follows from hashed values by arithmetic of the device. Other devices may round another
+/// way.
+fn device_decides(module: &Module, reach: &BTreeSet<FuncId>) -> bool {
+    module.sites.iter().any(|site| site.source == Source::Follows && reach.contains(&site.function))
 }
 
 /// Whether all parameters that decoding reads are equal.

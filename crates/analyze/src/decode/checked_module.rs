@@ -146,7 +146,8 @@ impl CheckedFunction<'_> {
             || match sources[site.index()] {
                 Source::None => true,
                 Source::Computed => self.unknown[slot.index()],
-                Source::Bits(_) | Source::Trips { .. } => false,
+                // What it follows from was compared.
+                Source::Bits(_) | Source::Trips { .. } | Source::Follows => false,
             }
     }
 
@@ -269,7 +270,7 @@ fn check_block(
                 slot(*s)?;
                 guard(g)?;
                 match module.sites.get(site.index()).ok_or_else(|| format!("no {site}"))?.source {
-                    Source::Bits(1..=30) | Source::Computed | Source::None => {}
+                    Source::Bits(1..=30) | Source::Computed | Source::Follows | Source::None => {}
                     Source::Bits(n) => return Err(format!("{site} takes {n} bits")),
                     Source::Trips { of, bits: bits @ (0..=30 | COUNT_EVENT), .. } => {
                         let counted = counted.get_mut(of.index());

@@ -564,7 +564,7 @@ impl<'a> Decoder<'a> {
                 *left = left.saturating_sub(1);
                 Some(u64::from(on == stay))
             }
-            Source::None => return Ok(None),
+            Source::None | Source::Follows => return Ok(None),
         };
         let Some(value) = value else {
             self.counts.recorded -= u64::from(matches!(self.source, DecisionSource::Words(..)));

@@ -822,6 +822,26 @@ fn fingerprints_are_searched() {
     assert_eq!(h.differ, [false, false, true, false]);
 }
 
+/// Equal hashes say nothing of decisions by arithmetic that another device may round otherwise.
+#[test]
+fn decisions_that_follow_from_hashes_do_so_on_one_device() {
+    let m = module(&toy());
+    let make = |device: &str, source| {
+        let hashes = (1..=32).map(|l| [l, 2, 3, 4]).collect();
+        let lanes = Lanes::Fingerprint { checkpoints: vec![], ends: vec![0; 32], hashes };
+        let mut t = trace(m.clone(), vec![WarpStream { warp: WarpId(0), dropped: 0, lanes }]);
+        let decision = t.modules[0].sites.iter_mut().find(|s| s.source != Source::None).unwrap();
+        decision.source = source;
+        let launch = &mut t.launches[0].launch;
+        (launch.level, launch.device) = (Level::Fingerprint, device.to_owned());
+        t
+    };
+    let verdict = |of: [&str; 2], source| compare(&make(of[0], source), &make(of[1], source)).verdict;
+    assert_eq!(verdict(["H100", "H100"], Source::Follows), Verdict::Same);
+    assert_eq!(verdict(["H100", "H200"], Source::Computed), Verdict::Same);
+    assert_eq!(verdict(["H100", "H200"], Source::Follows), Verdict::Unknown);
+}
+
 /// The events of a warp in lockstep, from its lanes' runs, which must have equal lengths.
 fn events(lanes: &[Lived], m: &Module) -> WarpStream {
     let mut out: Vec<Event> = Vec::new();

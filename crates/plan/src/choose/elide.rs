@@ -7,6 +7,9 @@
 //! special case, since the decoder takes the same steps in the same order. A decision whose operation is
 //! known is computed. Every other decision is recorded, and so known afterwards.
 //!
+//! Level `fingerprint` needs no values, only that equal hashes mean equal decisions. There floating-point
+//! arithmetic counts as known too: a decision that needs it *follows* from what is hashed.
+//!
 //! How often a loop that only waits goes round is a matter of timing ([`spin_loops`]). Its decision is
 //! computed too: the decoder leaves after one iteration.
 //!
@@ -28,7 +31,7 @@ use prlx_trace::kernel::{Alu, Scalar, Source};
 use crate::choose::choice::{Choice, RecordedValue};
 use crate::choose::lower::{self, DecoderPlace, Operation, Value};
 use crate::choose::trips;
-use crate::function::body::{Body, written};
+use crate::function::body::{Body, read, written};
 use crate::function::spin_loops;
 
 /// What a decoder gets from a recording, apart from what it computes.
@@ -66,24 +69,27 @@ pub(crate) fn all(body: &Body<'_>, kept: &[bool]) -> Choice {
 pub(crate) fn choose(given: &Given<'_>) -> Choice {
     let (body, kept) = (given.body, given.kept);
     let mut choice = all(body, kept);
-    let known = Known::of(given);
-    let mut computed: Vec<usize> = Vec::new();
-    for (d, decision) in body.decisions.iter().enumerate() {
-        let can = match body.is_switch(d) {
-            false => known.gives_register(decision.at, decision.reg),
-            true => known.sees(given, decision.at, decision.reg),
-        };
-        if kept[d] && can {
-            choice.sources[d] = Source::Computed;
-            computed.push(d);
+    let known = Known::of(given, BTreeSet::new());
+    let mut computed: Vec<usize> = (0..kept.len()).filter(|&d| kept[d] && known.decides(given, d)).collect();
+    computed.iter().for_each(|&d| choice.sources[d] = Source::Computed);
+    let known = match given.hashed.is_empty() {
+        true => known,
+        false => {
+            let on_device = Known::of(given, lower::on_device(body));
+            let follows = |d: &usize| kept[*d] && choice.sources[*d] != Source::Computed;
+            let follows: Vec<usize> =
+                (0..kept.len()).filter(follows).filter(|&d| on_device.decides(given, d)).collect();
+            follows.iter().for_each(|&d| choice.sources[d] = Source::Follows);
+            computed.extend(follows);
+            on_device
         }
-    }
+    };
     let recorded = |d: usize| matches!(choice.sources[d], Source::Bits(_));
     let exits = if given.waits { Vec::new() } else { spin_loops::wait_exits(body, &recorded) };
     for exit in &exits {
         choice.sources[exit.decision] = Source::Computed;
     }
-    choice.lets = slices(given, &choice.sources, known.lowered, &computed);
+    choice.lets = slices(given, &choice.sources, known, &computed);
     for exit in exits {
         // The decoder goes round once.
         let decision = &body.decisions[exit.decision];
@@ -100,6 +106,8 @@ pub(crate) fn choose(given: &Given<'_>) -> Choice {
 /// The instructions that can be evaluated again.
 struct Known {
     lowered: BTreeMap<InstId, Vec<Operation>>,
+    /// Instructions that only the device evaluates, from known values.
+    on_device: BTreeSet<InstId>,
     /// By value of the body's data flow: whether a definition in it is unknown.
     unknown: Vec<bool>,
 }
@@ -109,13 +117,13 @@ impl Known {
     ///
     /// Each value becomes unknown at most once, and its users are looked at again then. So the time is linear
     /// in the data flow, where lists of definitions by use can be its square.
-    fn of(given: &Given<'_>) -> Known {
+    fn of(given: &Given<'_>, on_device: BTreeSet<InstId>) -> Known {
         let body = given.body;
         let flow = &body.flow;
         let ids = (0..body.function.insts.len() as u32).map(InstId);
         let lowered: BTreeMap<InstId, Vec<Operation>> =
             ids.filter_map(|i| Some((i, lower::lower(body, i)?))).collect();
-        let mut known = Known { lowered, unknown: vec![false; flow.value_count()] };
+        let mut known = Known { lowered, on_device, unknown: vec![false; flow.value_count()] };
         for v in 0..flow.value_count() as u32 {
             let node = flow.value(v);
             if node.entry || node.defs.is_empty() && node.from.is_empty() {
@@ -127,23 +135,9 @@ impl Known {
                 known.forget(body, v, &mut Vec::new());
             }
         }
-        let mut queue: Vec<InstId> = known.lowered.keys().copied().collect();
+        let mut queue: Vec<InstId> = known.lowered.keys().chain(&known.on_device).copied().collect();
         while let Some(at) = queue.pop() {
-            let Some(operations) = known.lowered.get(&at) else { continue };
-            if lower::inputs(body, at, operations).iter().all(|&reg| known.sees(given, at, reg)) {
-                continue;
-            }
-            let guarded = body.inst(at).guard.is_none_or(|g| known.sees(given, at, g.reg));
-            let left = match guarded {
-                true => lower::known_part(operations, |reg| known.sees(given, at, reg)),
-                false => Vec::new(),
-            };
-            let lost = |reg: &Reg| lower::gives(operations, *reg) && !lower::gives(&left, *reg);
-            let lost: Vec<Reg> = written(body.inst(at)).into_iter().filter(lost).collect();
-            match left.is_empty() {
-                true => known.lowered.remove(&at),
-                false => known.lowered.insert(at, left),
-            };
+            let lost = known.lost(given, at);
             for reg in &lost {
                 let reg = *reg;
                 if flow.single(reg) == Some(at) {
@@ -160,6 +154,42 @@ impl Known {
         known
     }
 
+    /// Strikes out what `at` can't be evaluated to, as its inputs are known now. Returns the registers of
+    /// which that is news.
+    fn lost(&mut self, given: &Given<'_>, at: InstId) -> Vec<Reg> {
+        let inst = given.body.inst(at);
+        let sees = |known: &Known, reg: Reg| known.sees(given, at, reg);
+        let guarded = inst.guard.is_none_or(|g| sees(self, g.reg));
+        if self.on_device.contains(&at) {
+            let stays = guarded && read(inst).iter().all(|&reg| sees(self, reg));
+            return if !stays && self.on_device.remove(&at) { written(inst) } else { Vec::new() };
+        }
+        let Some(operations) = self.lowered.get(&at) else { return Vec::new() };
+        if lower::inputs(given.body, at, operations).iter().all(|&reg| sees(self, reg)) {
+            return Vec::new();
+        }
+        let left = match guarded {
+            true => lower::known_part(operations, |reg| sees(self, reg)),
+            false => Vec::new(),
+        };
+        let lost = |reg: &Reg| lower::gives(operations, *reg) && !lower::gives(&left, *reg);
+        let lost: Vec<Reg> = written(inst).into_iter().filter(lost).collect();
+        match left.is_empty() {
+            true => self.lowered.remove(&at),
+            false => self.lowered.insert(at, left),
+        };
+        lost
+    }
+
+    /// Whether evaluating again gives decision `d`; of a switch, its index.
+    fn decides(&self, given: &Given<'_>, d: usize) -> bool {
+        let decision = &given.body.decisions[d];
+        match given.body.is_switch(d) {
+            false => self.gives_register(decision.at, decision.reg),
+            true => self.sees(given, decision.at, decision.reg),
+        }
+    }
+
     /// Whether what `at` writes to `reg` is known.
     fn gives(&self, given: &Given<'_>, at: InstId, reg: Reg) -> bool {
         given.has(at, reg) || self.gives_register(at, reg)
@@ -167,7 +197,8 @@ impl Known {
 
     /// Whether evaluating `at` again gives what it writes to `reg`.
     fn gives_register(&self, at: InstId, reg: Reg) -> bool {
-        self.lowered.get(&at).is_some_and(|operations| lower::gives(operations, reg))
+        self.on_device.contains(&at)
+            || self.lowered.get(&at).is_some_and(|operations| lower::gives(operations, reg))
     }
 
     /// Whether every definition of `reg` that reaches `at` is known.
@@ -192,19 +223,20 @@ impl Known {
     }
 }
 
-/// Of what can be evaluated, what computed decisions need: the instructions that make them, and for switches
-/// what gives the index.
+/// Of what decoders can evaluate, what computed decisions need: the instructions that make them, and for
+/// switches what gives the index. What the device evaluates is passed.
 fn slices(
     given: &Given<'_>,
     sources: &[Source],
-    mut lowered: BTreeMap<InstId, Vec<Operation>>,
+    known: Known,
     computed: &[usize],
 ) -> BTreeMap<InstId, Vec<Operation>> {
     let body = given.body;
+    let Known { mut lowered, on_device, .. } = known;
     // What is recorded is there already; evaluating it too would be wrong only in being idle.
     let recorded = |i: InstId, reg: Reg| {
         let decision = body.decision_of(i, reg).filter(|d| given.kept[*d]);
-        decision.is_some_and(|d| sources[d] != Source::Computed) || given.has_value(i, reg)
+        decision.is_some_and(|d| !sources[d].is_derived()) || given.has_value(i, reg)
     };
     let mut needed: Vec<InstId> = Vec::new();
     let mut passed = vec![false; body.flow.value_count()];
@@ -235,11 +267,16 @@ fn slices(
     }
     let mut taken: BTreeSet<InstId> = BTreeSet::new();
     while let Some(at) = needed.pop() {
-        let Some(operations) = lowered.get(&at) else { continue };
-        if taken.insert(at) {
-            for reg in lower::inputs(body, at, operations) {
-                need(&mut needed, at, reg);
+        let inputs = match lowered.get(&at) {
+            Some(operations) => lower::inputs(body, at, operations),
+            None if on_device.contains(&at) => {
+                let guard = body.inst(at).guard.map(|g| g.reg);
+                read(body.inst(at)).into_iter().chain(guard).collect()
             }
+            None => continue,
+        };
+        if taken.insert(at) {
+            inputs.into_iter().for_each(|reg| need(&mut needed, at, reg));
         }
     }
     lowered.retain(|i, _| taken.contains(i));

@@ -7,11 +7,11 @@
 //! - A decoder register holds at least the low bits of its register. Operations mask what they read to their
 //!   type.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use prlx_isa::view::{
-    Access, Base, Comparison, Derived, Effect, Eval, Expr, FunctionKind, Inst, InstId, Operand, Reg, Role,
-    Space,
+    Access, Base, Class, Comparison, Derived, Effect, Eval, Expr, FunctionKind, Inst, InstId, Operand, Reg,
+    Role, Space,
 };
 use prlx_trace::kernel::{Alu, Scalar, Special};
 
@@ -64,6 +64,36 @@ pub(crate) fn lower(body: &Body<'_>, at: InstId) -> Option<Vec<Operation>> {
         return None;
     }
     one(body, to, eval, scalar(ty), arguments(inst)?)
+}
+
+/// Instructions that no decoder evaluates, but of which equal inputs make equal results on one device:
+/// floating-point arithmetic, approximations too, comparisons, conversions and moves. All that they read are
+/// registers and constants.
+pub(crate) fn on_device(body: &Body<'_>) -> BTreeSet<InstId> {
+    let pure = |at: &InstId| {
+        let inst = body.inst(*at);
+        let arithmetic = matches!(
+            inst.class,
+            Class::Move | Class::Float | Class::Convert | Class::Compare | Class::Select
+        );
+        arithmetic
+            && !inst.semantics.scalar
+            && matches!(inst.semantics.effect, Effect::Plain | Effect::Compare(_))
+            && inst.operands.iter().all(own)
+            && lower(body, *at).is_none()
+    };
+    (0..body.function.insts.len() as u32).map(InstId).filter(pure).collect()
+}
+
+/// Whether an operand is registers of the lane and constants only.
+fn own(operand: &Operand) -> bool {
+    match operand {
+        Operand::Reg(_) | Operand::Not(_) | Operand::Element(..) | Operand::Sink => true,
+        Operand::Int(_) | Operand::F32(_) | Operand::F64(_) => true,
+        Operand::Vector(list) => list.iter().all(own),
+        Operand::Pair(a, b) => own(a) && own(b),
+        _ => false,
+    }
 }
 
 /// The results that the view describes as expressions, but those that nothing reads.
@@ -270,7 +300,7 @@ fn load_param(body: &Body<'_>, inst: &Inst, to: &Operand, access: Access) -> Opt
         match target {
             Operand::Reg(r) => out.push(Operation {
                 to: DecoderPlace::Reg(*r),
-                op: Alu::Extend,
+                op: if float(ty) { Alu::Mov } else { Alu::Extend },
                 ty,
                 args: vec![Value::Param { offset, size }],
             }),

@@ -144,7 +144,7 @@ fn every_level_of_every_module() {
         let mut bits = 0usize;
         for s in &path.module.sites {
             let kind = match s.source {
-                Source::None => continue,
+                Source::None | Source::Follows => continue,
                 Source::Computed => "computed",
                 Source::Trips { .. } => "trips",
                 Source::Bits(_) => "bits",

@@ -358,7 +358,7 @@ impl Decoder<'_> {
                                 slots[slot.index()] = u64::from((*left > 0) == stay);
                                 *left = left.saturating_sub(1);
                             }
-                            Source::None => panic!("a decision without a source"),
+                            Source::None | Source::Follows => panic!("a decision without a source"),
                         }
                         self.events.push((site.0, slots[slot.index()] & 0xFFFF_FFFF));
                     }

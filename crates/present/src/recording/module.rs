@@ -104,19 +104,24 @@ pub fn inspect(
 fn header(out: &mut impl Write, function: &Function, sites: &[&Site]) -> io::Result<()> {
     let kind = if function.kernel { "kernel" } else { "device function" };
     let of = |f: fn(&Source) -> bool| sites.iter().filter(|s| f(&s.source)).count();
-    let (bits, computed, trips) = (
+    let (bits, computed, trips, follow) = (
         of(|s| matches!(s, Source::Bits(_))),
         of(|s| matches!(s, Source::Computed)),
         of(|s| matches!(s, Source::Trips { .. })),
+        of(|s| matches!(s, Source::Follows)),
     );
-    writeln!(
+    write!(
         out,
         "  {} ({kind})  {} blocks, {} loops, {} decisions: {bits} recorded, {trips} trip counts, {computed} reconstructed",
         function.name,
         function.blocks.len(),
         function.loops.len(),
-        bits + computed + trips,
+        bits + computed + trips + follow,
     )?;
+    match follow {
+        0 => writeln!(out)?,
+        _ => writeln!(out, ", {follow} follow from hashed values")?,
+    }
     if let Some(why) = &function.skipped {
         writeln!(out, "    not recorded: {why}")?;
     }
@@ -133,6 +138,7 @@ fn how(site: &Site) -> String {
         Source::Bits(n) => format!("{n} bits"),
         Source::Computed => "reconstructed".into(),
         Source::Trips { .. } => "trips".into(),
+        Source::Follows => "follows".into(),
     }
 }
 

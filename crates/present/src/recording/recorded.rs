@@ -47,7 +47,7 @@ pub(super) fn recorded(
                             let around = function.loops.get(of.index()).and_then(|l| l.parent);
                             (COUNT_BITS.into(), around, "iteration count")
                         }
-                        Source::Computed | Source::None => continue,
+                        Source::Computed | Source::Follows | Source::None => continue,
                     };
                     let text = one_line(&site.text);
                     Row { bits, in_loop, what: what.to_owned(), loc: site.loc, text }

@@ -370,7 +370,7 @@ impl Maker<'_> {
                             }
                             Decision::Trips { of: of.index(), stay }
                         }
-                        Source::None => continue,
+                        Source::None | Source::Follows => continue,
                     };
                     ops.push(Op::Decide {
                         slot: self.slots.of[slot.index()],

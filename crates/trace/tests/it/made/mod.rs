@@ -140,10 +140,11 @@ fn site(r: &mut Random) -> Site {
         class: r.one(SiteClass::ALL),
         nth: r.id(1000),
         text: r.text(),
-        source: match r.below(4) {
+        source: match r.below(5) {
             0 => Source::None,
             1 => Source::Bits(1),
             2 => Source::Computed,
+            3 => Source::Follows,
             _ => Source::Trips { of: LoopId(r.id(2)), stay: true, bits: 6 },
         },
         operands: r.some(2, |r| Operand { name: r.text(), ty: r.one(Scalar::ALL) }),
