@@ -10,6 +10,7 @@
 //! bits of the hardware.
 
 use crate::approx;
+use crate::half::Half;
 use crate::op::{Args, LaneOp};
 use crate::planes::{LANES, Planes};
 use crate::round::{Round, is_tiny, narrow, odd, sum_odd};
@@ -235,6 +236,24 @@ impl<O: Lane<f32>> LaneOp for Packed<O> {
             }
         }
         u64::store(p, args.dst[0], mask, &both);
+    }
+}
+
+/// A binary32 result of binary32 and 16-bit operands, with the mode and [`SAT`] of [`Args::imm`]: the last
+/// operand has 32 bits, those before it 16 (PTX ISA, Mixed Precision Floating-Point Instructions).
+pub struct Mixed<O, H>(std::marker::PhantomData<(O, H)>);
+impl<O: Lane<f32>, H: Half> LaneOp for Mixed<O, H> {
+    #[inline(always)]
+    fn run(p: &mut Planes, args: &Args, mask: u32) {
+        let narrow = |n: usize| H::load(p, args.src[n]).map(H::get);
+        let (first, last) = (narrow(0), f32::load(p, args.src[O::OPERANDS - 1]));
+        let second = if O::OPERANDS == 3 { narrow(1) } else { last };
+        let mode = Round::from_imm(args.imm);
+        let out = std::array::from_fn(|l| {
+            let exact = O::sealed(first[l], second[l], last[l], mode);
+            if args.imm & SAT != 0 { exact.saturated() } else { exact }
+        });
+        f32::store(p, args.dst[0], mask, &out);
     }
 }
 

@@ -1,4 +1,4 @@
-//! Which bits of a result are undefined, for operations that move or mask bits.
+//! Which bits of a result are undefined, for operations that move or mask bits, and for arithmetic on pairs.
 //!
 //! # Invariants
 //! A bit that a rule calls defined does not depend on an undefined bit of a source.
@@ -36,6 +36,11 @@ enum Rule {
     Permute,
     /// The first or the second source, by the third.
     Select,
+    /// Arithmetic on pairs of values: each half of the result comes from that half of the sources, of so many
+    /// bits.
+    Halves(u32),
+    /// The upper half comes from the first source, the lower one from the second.
+    Join,
 }
 
 /// A source of an operation.
@@ -115,6 +120,14 @@ impl BitRule {
                 let from = *opcode(i).types.get(1)?;
                 Rule::Extend(from.bits().min(width), from.is_signed() && from.bits() < width)
             }
+            Ptx::Cvt if ty.is_pair() && operands.len() == 2 => Rule::Join,
+            Ptx::Cvt if ty.is_pair() => {
+                Rule::Halves(opcode(i).types.get(1).filter(|from| from.is_pair())?.bits() / 2)
+            }
+            Ptx::Add | Ptx::Sub | Ptx::Mul | Ptx::Fma | Ptx::Min | Ptx::Max if ty.is_pair() => {
+                Rule::Halves(width / 2)
+            }
+            Ptx::Neg | Ptx::Abs | Ptx::Ex2 | Ptx::Tanh if ty.is_pair() => Rule::Halves(width / 2),
             Ptx::Shl => Rule::ShiftLeft,
             Ptx::Shr => Rule::ShiftRight(ty.is_signed()),
             Ptx::Bfe if matches!(ty, Type::U32 | Type::U64) => Rule::Extract,
@@ -132,7 +145,8 @@ impl BitRule {
             Rule::Table(_) => (1..=3).contains(&sources.len()),
             Rule::Extend(..) | Rule::Unpack(_) => sources.len() == 1,
             Rule::Pack(_) => !sources.is_empty() && width <= 64,
-            Rule::ShiftLeft | Rule::ShiftRight(_) => sources.len() == 2,
+            Rule::ShiftLeft | Rule::ShiftRight(_) | Rule::Join => sources.len() == 2,
+            Rule::Halves(_) => (1..=3).contains(&sources.len()),
             Rule::Extract | Rule::Permute | Rule::Select => sources.len() == 3,
         };
         enough.then_some(BitRule { rule, sources, width })
@@ -166,6 +180,11 @@ impl BitRule {
                 let low = a.undefined & mask(from);
                 if low >> (from - 1) & 1 == 1 { low | whole & !mask(from) } else { low }
             }
+            Rule::Halves(from) => {
+                let all = all.iter().fold(0, |all, bits| all | bits.undefined);
+                self.halves(all >> from.min(63) & mask(from), all & mask(from))
+            }
+            Rule::Join => self.halves(a.undefined, b.undefined),
             Rule::Unpack(part) => a.undefined >> (n as u32 * part).min(63) & mask(part),
             Rule::Select | Rule::Permute if c.undefined != 0 => whole,
             Rule::Select => {
@@ -190,6 +209,13 @@ impl BitRule {
             }
             Rule::Pack(_) => whole,
         }
+    }
+
+    /// The undefined bits of a result whose halves depend on these bits.
+    fn halves(&self, upper: u64, lower: u64) -> u64 {
+        let half = mask(self.width / 2);
+        let of = |undefined: u64| if undefined != 0 { half } else { 0 };
+        of(upper) << (self.width / 2) | of(lower)
     }
 }
 

@@ -33,6 +33,7 @@ mod reach;
 mod registers;
 mod remedies;
 mod shadow;
+mod stored;
 mod undefined;
 mod volatile;
 mod waits;

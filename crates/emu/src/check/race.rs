@@ -29,12 +29,13 @@ use prlx_isa::view::{Order, Scope};
 use prlx_trace::check::{Kind, Side, Space};
 use rustc_hash::FxHashMap;
 
-use crate::code::{BarrierKind, MbarrierKind, MemAccess, Op, Plane, WarpOpKind};
+use crate::code::{BarrierKind, MatrixOp, MbarrierKind, Op, WarpOpKind};
 use crate::exec::cta_state::{CLUSTER, CtaState};
 use crate::exec::launch::Launch;
+use crate::exec::sync::stored_rows;
 use crate::exec::warp_state::{Warp, visible_memory};
 use crate::mem::Region;
-use crate::mem::access::{VisibleMemory, each, value};
+use crate::mem::access::{VisibleMemory, each};
 use prlx_lanes::LANES;
 
 use super::accesses::{self, AccessKind, WarpAccess};
@@ -46,6 +47,7 @@ use super::pending::{PendingRaces, report};
 use super::reach::Reach;
 use super::remedies;
 use super::shadow::{self, AccessRecord, ShadowCell, ShadowMemory};
+use super::stored::Stored;
 
 /// The most places in memory that can hold a release at a time.
 const PLACES: usize = 1 << 20;
@@ -163,8 +165,8 @@ pub struct RaceCheck {
 #[derive(Clone, Copy)]
 struct AccessOrder<'a> {
     order: Order,
-    /// For a plain store: the access with the planes of its values.
-    stores: Option<&'a MemAccess>,
+    /// For a plain store: its values.
+    stores: Option<Stored<'a>>,
     /// The step waits for an mbarrier.
     waits: bool,
     /// The access counts the bytes of a copy at an mbarrier.
@@ -181,8 +183,8 @@ struct Access<'a> {
     bytes: u32,
     writes: bool,
     order: Order,
-    /// For a plain store: the access with the planes of its values.
-    stores: Option<&'a MemAccess>,
+    /// For a plain store: its values.
+    stores: Option<Stored<'a>>,
 }
 
 impl RaceCheck {
@@ -244,6 +246,17 @@ impl RaceCheck {
         self.use_values(cx, &mut clocks, warp, (mask, m));
         self.synchronise_step(cx, &mut clocks, warp, cta, op, m);
         let r = visible_memory(cx.launch, cta, &warp.local);
+        let matrix = match *op {
+            Op::Exchange(i) => match code.warp_ops[i as usize].kind {
+                WarpOpKind::Matrix(t) => Some(&code.matrix[t as usize]),
+                _ => None,
+            },
+            _ => None,
+        };
+        let rows = match matrix {
+            Some(MatrixOp::Store { mem, trans }) => Some(stored_rows(&warp.planes, mem, *trans)),
+            _ => None,
+        };
         for (i, t) in accesses.iter().enumerate() {
             // The mbarrier that counts the bytes of a copy.
             let counts = match op {
@@ -263,7 +276,11 @@ impl RaceCheck {
                 _ => order,
             };
             let stores = match *op {
-                Op::St(i) => Some(&code.mems[i as usize]),
+                Op::St(i) => Some(Stored::Registers(&code.mems[i as usize])),
+                Op::Exchange(_) => match matrix {
+                    Some(MatrixOp::Tile(tile)) if tile.store => Some(Stored::Element(tile, i)),
+                    _ => rows.as_ref().map(Stored::Rows),
+                },
                 _ => None,
             };
             let waits = matches!(*op, Op::Mbarrier(b) if matches!(code.mbarriers[b as usize].kind,
@@ -620,13 +637,11 @@ impl ShadowCell {
 
 /// Reports lanes of one instruction that store to the same bytes.
 fn report_same_instruction(cx: &mut CheckContext<'_, '_>, warp: &Warp, a: &Access<'_>) {
-    let Some(mem) = a.stores else { return };
+    let Some(stored) = a.stores else { return };
     let first = a.lanes.trailing_zeros() as usize;
+    let written = stored.values(warp, first);
     let mut other = 0;
-    each(a.lanes, |l| {
-        let same = |&p: &Plane| value(&warp.planes, p, l) == value(&warp.planes, p, first);
-        other |= u32::from(!mem.planes.iter().all(same)) << l;
-    });
+    each(a.lanes, |l| other |= u32::from(stored.values(warp, l) != written) << l);
     let kind = if other == 0 { Kind::SameValue } else { Kind::Race };
     let others = if other == 0 { a.lanes & !(1 << first) } else { other };
     let (launch, step) = (cx.launch, cx.who.step);
@@ -684,11 +699,11 @@ fn conflict(
     let both = a.order.strong && before.order.strong;
     let narrow = old.cta != new.cta && (a.order.scope == Scope::Cta || before.order.scope == Scope::Cta);
     let l = new.lanes.trailing_zeros() as usize;
-    let exchanged = both && exchanges(cx, warp, a, new, old, l);
+    let exchanged = both && exchanges(cx, warp, a, new, old);
     if both && !narrow && !exchanged {
         return;
     }
-    let same = new.writes() && old.writes() && a.stores.is_some_and(|mem| keeps_value(warp, mem, a, l));
+    let same = old.writes() && keeps_value(warp, a, new.lanes);
     let shared = accesses::space(a.access.space, a.access.addr.0[l]) == Space::Shared;
     let kind = match exchanged && !shared {
         _ if same => Kind::SameValue,
@@ -750,21 +765,17 @@ fn exchanges(
     a: &Access<'_>,
     new: AccessRecord,
     old: AccessRecord,
-    l: usize,
 ) -> bool {
     let (this, other) = (cx.facts.at(cx.who.step), cx.facts.at(old.step()));
     let reader = if new.writes() { other } else { this };
-    let keeps = new.writes() && a.stores.is_some_and(|mem| keeps_value(warp, mem, a, l));
+    let keeps = keeps_value(warp, a, new.lanes);
     this.volatile && other.volatile && new.writes() != old.writes() && !reader.polls && !keeps
 }
 
-/// Whether a store of lane `l` leaves the memory unchanged.
-fn keeps_value(warp: &Warp, mem: &MemAccess, a: &Access<'_>, l: usize) -> bool {
-    let size = mem.size.min(8);
-    mem.planes.iter().enumerate().all(|(k, &plane)| {
-        let keep = u64::MAX >> (64 - 8 * u32::from(size));
-        let wide = matches!(plane, Plane::W128(_));
-        !wide
-            && a.region.load(a.at + k as u64 * u64::from(size), size) == value(&warp.planes, plane, l) & keep
-    })
+/// Whether an access is a store of these lanes that leaves the memory unchanged.
+fn keeps_value(warp: &Warp, a: &Access<'_>, lanes: u32) -> bool {
+    let Some(stored) = a.stores.filter(|_| a.writes) else { return false };
+    let mut keeps = true;
+    each(lanes, |l| keeps &= stored.keeps(warp, l, a.region, a.at));
+    keeps
 }

@@ -24,22 +24,33 @@ fn copies(launch: &Launch<'_>, step: u32) -> bool {
     matches!(op, Some(Op::LaneCopy(_) | Op::BulkCopy(_) | Op::TensorCopy(_) | Op::AsyncStore(_)))
 }
 
-/// Whether the source of a step is Python, as that of Triton.
+/// Whether the source of a step is Python.
 fn python(launch: &Launch<'_>, step: u32) -> bool {
     findings::place(launch, step).is_some_and(|p| p.source.iter().any(|l| l.file.ends_with(".py")))
+}
+
+/// The names of a barrier of a warp and one of a CTA, in the language of two accesses. All kernels of Numba
+/// have its name in theirs; other Python code is taken for Triton's, which has one for both.
+fn barriers(launch: &Launch<'_>, new: AccessRecord, old: AccessRecord) -> [&'static str; 2] {
+    if launch.code.name.contains("cudapy") {
+        return ["`cuda.syncwarp()`", "`cuda.syncthreads()`"];
+    }
+    match python(launch, new.step()) || python(launch, old.step()) {
+        true => ["`tl.debug_barrier()`"; 2],
+        false => ["`__syncwarp()`", "`__syncthreads()`"],
+    }
 }
 
 /// The remedy for a race of `new` with the earlier access `old`.
 pub fn remedy(launch: &Launch<'_>, reach: Reach, new: AccessRecord, old: AccessRecord) -> String {
     let [now, before] = [new, old].map(|r| copies(launch, r.step()));
-    let triton = python(launch, new.step()) || python(launch, old.step());
+    let [warp, cta] = barriers(launch, new, old);
     match reach {
         // A barrier of the threads does not wait for a copy.
         _ if before => COPY_FIRST.into(),
         _ if now => COPY_AFTER.into(),
         Reach::Ctas => CTAS.into(),
-        _ if triton => "a `tl.debug_barrier()` between the two would order them".into(),
-        Reach::Lanes => "a `__syncwarp()` or a barrier between the two would order them".into(),
-        Reach::Warps => "a `__syncthreads()` between the two would order them".into(),
+        Reach::Lanes if warp != cta => format!("a {warp} or a barrier between the two would order them"),
+        Reach::Lanes | Reach::Warps => format!("a {cta} between the two would order them"),
     }
 }

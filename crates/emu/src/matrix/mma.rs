@@ -405,9 +405,8 @@ pub fn tile(
         let addr = element_addresses(p, t, &base, i);
         let place = |i: usize| (t.mem.planes[i / per], (i % per) as u32 * t.bits);
         if t.store {
-            let (plane, shift) = place(i);
             access::each_address(r, hint, t.mem.space, &addr, size, |l, region, at| {
-                region.store(at, t.mem.size, access::value(p, plane, l) >> shift & keep);
+                region.store(at, t.mem.size, element(p, t, i, l));
             })?;
         } else {
             let mut values = [0; LANES];
@@ -424,6 +423,13 @@ pub fn tile(
         }
     }
     Ok(())
+}
+
+/// Element `i` of a lane's fragment, or the word that it lies in.
+pub fn element(p: &Planes, t: &WmmaTile, i: usize, l: usize) -> u64 {
+    let per = if t.bits == 64 { 1 } else { 32 / t.bits as usize };
+    let Some(&plane) = t.mem.planes.get(i / per) else { return 0 };
+    access::value(p, plane, l) >> ((i % per) as u32 * t.bits) & u64::MAX >> (64 - t.bits)
 }
 
 /// An 8×8 tile of 16-bit elements with rows and columns exchanged; a row is four lanes' words.

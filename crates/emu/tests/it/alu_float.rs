@@ -425,6 +425,33 @@ fn pairs_of_binary32() {
 }
 
 #[test]
+fn mixed_precision() {
+    fn all<N: Format + FloatConvert<Single>>(ty: &str) {
+        let operands = |n: usize, seed: u64| -> Vec<Vec<u64>> {
+            let (narrow, wide) = (cases::<N>(n - 1, 20_000, seed), cases::<Single>(1, 20_000, seed + 1));
+            narrow.into_iter().zip(wide).map(|(a, c)| [a, c].concat()).collect()
+        };
+        let widened = |x: u64| {
+            let exact: Single = N::of(x).convert(&mut false).value;
+            exact
+        };
+        for (name, mode) in MODES {
+            let last = |t: &[u64]| Single::of(t[t.len() - 1]);
+            let sum = |t: &[u64]| widened(t[0]).add_r(last(t), mode).value;
+            check(&format!("add.{name}.f32.{ty}"), &operands(2, 30), |t| sealed(sum(t), &[]));
+            check(&format!("sub.{name}.sat.f32.{ty}"), &operands(2, 31), |t| {
+                saturate(sealed(widened(t[0]).sub_r(last(t), mode).value, &[]))
+            });
+            check(&format!("fma.{name}.f32.{ty}"), &operands(3, 32), |t| {
+                sealed(widened(t[0]).mul_add_r(widened(t[1]), last(t), mode).value, &[])
+            });
+        }
+    }
+    all::<Half>("f16");
+    all::<BFloat>("bf16");
+}
+
+#[test]
 fn packed() {
     let two = cases::<Single>(2, 20_000, 12);
     let near = Round::NearestTiesToEven;

@@ -1,4 +1,4 @@
-//! Runs PTX that a test spells out: one kernel `k` that is given the address of a buffer of words.
+//! Runs PTX that a test spells out: one kernel that is given the address of a buffer of words.
 
 use prlx_driver::{Driver, Error, ErrorKind, LaunchConfig, LaunchStats, ModuleCode};
 use prlx_emu::{Checks, Emulator, Options};
@@ -14,6 +14,8 @@ pub struct Case {
     /// Declarations and instructions of the kernel; `%rd0` is the buffer's address, `%tid` in `%r0`, the
     /// lane's own word's address in `%rd1`.
     pub body: String,
+    /// Name of the kernel.
+    pub name: &'static str,
     /// CTAs of the grid.
     pub grid: u32,
     /// Threads of a CTA.
@@ -32,6 +34,7 @@ impl Case {
         Case {
             module: String::new(),
             body: body.into(),
+            name: "k",
             grid: 1,
             block: 32,
             cluster: 1,
@@ -44,6 +47,11 @@ impl Case {
         self.module = text.into();
         self
     }
+    /// With another name of the kernel.
+    pub fn kernel(mut self, name: &'static str) -> Case {
+        self.name = name;
+        self
+    }
     /// With this shape, and as many words as threads.
     pub fn shape(mut self, grid: u32, block: u32) -> Case {
         (self.grid, self.block) = (grid, block);
@@ -53,12 +61,12 @@ impl Case {
     /// The module's text.
     pub fn text(&self) -> String {
         format!(
-            ".version 8.0\n.target sm_80\n.address_size 64\n{}\n.visible .entry k(.param .u64 p)\n{{\n\
+            ".version 8.0\n.target sm_80\n.address_size 64\n{}\n.visible .entry {}(.param .u64 p)\n{{\n\
              .reg .pred %p<16>;\n.reg .b32 %r<64>;\n.reg .b64 %rd<32>;\n.reg .f32 %f<16>;\n.reg .b16 \
              %h<16>;\n\
              ld.param.u64 %rd0, [p];\nmov.u32 %r0, %tid.x;\nmov.u32 %r61, %ctaid.x;\nmov.u32 %r62, %ntid.x;\n\
              mad.lo.u32 %r63, %r61, %r62, %r0;\nmul.wide.u32 %rd31, %r63, 4;\nadd.u64 %rd1, %rd0, %rd31;\n{}\nret;\n}}\n",
-            self.module, self.body
+            self.module, self.name, self.body
         )
     }
     /// Runs it under a schedule.
@@ -110,7 +118,7 @@ impl Case {
         let shape = |x| Dim3 { x, y: 1, z: 1 };
         let (grid, block, cluster) = (shape(self.grid), shape(self.block), shape(self.cluster));
         let config = LaunchConfig { grid, block, cluster, seed, ..LaunchConfig::default() };
-        let stats = e.launch(module, "k", &config, &at.0.to_le_bytes())?;
+        let stats = e.launch(module, self.name, &config, &at.0.to_le_bytes())?;
         let mut out = vec![0; bytes.len()];
         e.read(at, &mut out)?;
         Ok((out.chunks_exact(4).map(|c| u32::from_le_bytes([c[0], c[1], c[2], c[3]])).collect(), stats))

@@ -80,6 +80,37 @@ fn what_is_not_used_is_no_fault() {
 }
 
 #[test]
+fn halves_of_pairs_are_apart() {
+    // Sums of binary16 are made so: the upper halves are never set, and nothing reads them.
+    let pair = |upper: &str, operation: &str, lower: &str| {
+        format!(
+            "mov.u16 %h1, 15360;\n{upper}mov.b32 %r2, {{%h1, %h2}};\n{operation}\n\
+             mov.b32 {{%h3, %h4}}, %r2;\nst.global.u16 [%rd1], {lower};"
+        )
+    };
+    let operations = [
+        "add.f16x2 %r2, %r2, %r2;",
+        "fma.rn.bf16x2 %r2, %r2, %r2, %r2;",
+        "max.u16x2 %r2, %r2, %r2;",
+        "neg.f16x2 %r2, %r2;",
+        "cvt.rn.satfinite.e4m3x2.f16x2 %h5, %r2;\ncvt.rn.f16x2.e4m3x2 %r2, %h5;",
+    ];
+    for operation in operations {
+        clean(&pair("", operation, "%h3"));
+        assert_eq!(one(&pair("", operation, "%h4")).kind, Kind::UndefinedStore, "{operation}");
+        clean(&pair("mov.u16 %h2, 15360;\n", operation, "%h4"));
+    }
+    let joined = |half: &str| {
+        format!(
+            "mov.b32 %r2, 0f3F800000;\ncvt.rn.f16x2.f32 %r3, %r1, %r2;\n\
+             mov.b32 {{%h3, %h4}}, %r3;\nst.global.u16 [%rd1], {half};"
+        )
+    };
+    clean(&joined("%h3"));
+    assert_eq!(one(&joined("%h4")).kind, Kind::UndefinedStore);
+}
+
+#[test]
 fn copies_keep_it_undefined() {
     let f = one(&format!(
         "{TILE}ld.shared.u32 %r1, [tile];\nst.shared.u32 [tile+4], %r1;\nld.shared.u32 %r2, [tile+4];\nst.global.u32 [%rd1], %r2;"

@@ -124,6 +124,33 @@ fn several_lanes_store_to_one_address() {
     assert_eq!(findings(&same, 0).errors(), 0);
 }
 
+/// Two warps store the same matrix to the same place, as Triton does where there are more warps than data.
+#[test]
+fn matrices_that_are_there_already() {
+    let store = |value: &str, store: &str| {
+        let body = format!(
+            ".shared .align 16 .b8 tile[2048];\nand.b32 %r1, %r0, 31;\nmov.b32 %r2, {value};\n\
+             shl.b32 %r3, %r1, 4;\nmov.u32 %r4, tile;\nadd.u32 %r3, %r3, %r4;\nmov.u32 %r5, 8;\n{store}"
+        );
+        Case::new(&body).shape(1, 64)
+    };
+    let stores = [
+        "stmatrix.sync.aligned.m8n8.x4.shared.b16 [%r3], {%r2,%r1,%r2,%r1};",
+        "stmatrix.sync.aligned.m8n8.x2.trans.shared.b16 [%r3], {%r1,%r2};",
+        "wmma.store.d.sync.aligned.row.m16n16k16.shared.f16 [%r4], {%r1,%r2,%r2,%r1}, %r6;",
+        "mov.b64 %rd2, {%r2, %r1};\nmov.b128 %wide, {%rd2, %rd2};\nst.shared.b128 [%r3], %wide;",
+    ];
+    for text in stores {
+        let text = match text.contains("%wide") {
+            true => format!(".reg .b128 %wide;\n{text}"),
+            false => text.replace("%r6", "16"),
+        };
+        assert_eq!(kinds(&store("%r1", &text)), [Kind::SameValue], "{text}");
+        // Parts of it may be the same.
+        assert!(kinds(&store("%r0", &text)).contains(&Kind::Race), "{text}");
+    }
+}
+
 #[test]
 fn bytes_next_to_each_other_do_not_meet() {
     let body = "cvt.u64.u32 %rd2, %r0;\nadd.u64 %rd2, %rd2, %rd0;\nst.global.u8 [%rd2], %r0;";
@@ -334,6 +361,10 @@ fn the_widest_reach_decides_the_remedy() {
     has(help(&broadcast("").shape(1, 64)), "`__syncthreads()`");
     has(help(&broadcast(".loc 1 4 1").shape(1, 64)), "`tl.debug_barrier()`");
     has(help(&broadcast(".loc 2 4 1").shape(1, 64)), "`__syncthreads()`");
+    // Kernels of Numba have its name in theirs.
+    let numba = |case: Case| case.kernel("_ZN6cudapy8__main__3addB2v1Ev");
+    has(help(&numba(broadcast(".loc 1 4 1"))), "`cuda.syncwarp()`");
+    has(help(&numba(broadcast(".loc 1 4 1").shape(1, 64))), "`cuda.syncthreads()`");
     let f = &findings(&broadcast("").shape(1, 64), 0).list[0];
     assert!(f.what.contains("of another warp"), "{}", f.what);
 }

@@ -67,6 +67,12 @@ impl Type {
     pub const fn is_signed(self) -> bool {
         matches!(self, Type::S4 | Type::S8 | Type::S16 | Type::S32 | Type::S64 | Type::S16x2)
     }
+    /// Whether a value is two, of half the width each.
+    pub const fn is_pair(self) -> bool {
+        use Type::*;
+        matches!(self, F16x2 | Bf16x2 | F32x2 | U16x2 | S16x2 | E4m3x2 | E5m2x2)
+            || matches!(self, E2m1x2 | E2m3x2 | E3m2x2 | Ue8m0x2)
+    }
     /// Whether it is one integer, or untyped bits, of 8 to 64 bits.
     pub const fn is_integer(self) -> bool {
         use Type::*;

@@ -1,7 +1,7 @@
 //! What PTX opcodes do in neutral words, against a table written by hand from the PTX ISA.
 
 use prlx_isa::operations;
-use prlx_isa::ptx::{Opcode, semantics};
+use prlx_isa::ptx::{self, Opcode, semantics};
 use prlx_isa::view::{
     Access, Async, AsyncStep, Atomic, Barrier, Class, CopiedBytes, Effect, Eval, OperandOrder, Order,
     Participants, Product, Queue, Scope, Semantics, Type,
@@ -160,4 +160,18 @@ fn operations_are_known_by_name() {
     ] {
         assert_eq!(operations::operand_order(name), order, "{name}");
     }
+}
+
+/// LLVM counts lines up inside of inline assembly.
+#[test]
+fn a_block_of_inline_assembly_has_one_place() {
+    let text = ".version 8.0\n.target sm_80\n.address_size 64\n.file 1 \"k.py\"\n.visible .entry k()\n{\n\
+        .reg .b32 %r<4>;\n.loc 1 8 3\nmov.u32 %r0, 1;\n.loc 1 9 5\n// begin inline asm\n.loc 1 9 5\n\
+        mov.u32 %r1, 2;\n.loc 1 10 5\nmov.u32 %r2, 3;\n// end inline asm\nmov.u32 %r3, 4;\n.loc 1 12 1\n\
+        ret;\n// begin inline asm\n}\n";
+    let (module, diagnostics) = ptx::read(text);
+    assert!(diagnostics.is_empty(), "{diagnostics:?}");
+    let lines: Vec<u32> =
+        module.functions[0].insts.iter().map(|inst| module.locs[inst.loc.unwrap().index()].line).collect();
+    assert_eq!(lines, [8, 9, 9, 9, 12]);
 }

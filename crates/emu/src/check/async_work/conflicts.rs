@@ -1,6 +1,6 @@
 //! Finds accesses to memory that an asynchronous operation may still write or read.
 
-use super::ops::{AsyncOps, Span, WORD};
+use super::ops::{AsyncOps, Span, WORD, pages};
 use super::report;
 use crate::check::accesses::{AccessKind, WarpAccess};
 use crate::check::findings::{self, FindingLog, WarpStep};
@@ -54,7 +54,7 @@ impl AsyncOps {
                     }
                 }
                 Some(Span::Global { at, bytes }) => {
-                    for &n in &self.global {
+                    for &n in pages(at, bytes).filter_map(|page| self.global.get(&page)).flatten() {
                         let Some(p) = self.in_flight.get(&n).filter(|p| p.by.cta == here.cta) else {
                             continue;
                         };

@@ -4,6 +4,9 @@
 //! A word of shared memory is marked as long as an operation in the table writes or reads it. An operation
 //! leaves the table, with its marks, when it is complete for this check.
 
+use std::collections::hash_map::Entry;
+use std::ops::RangeInclusive;
+
 use rustc_hash::FxHashMap;
 
 use crate::check::accesses::{self, WarpAccess};
@@ -17,6 +20,9 @@ use prlx_trace::check::Space;
 
 /// Bytes that share a mark: the least that a copy moves.
 pub const WORD: u64 = 4;
+
+/// Bytes of global memory whose operations are listed together.
+const PAGE: u64 = 4096;
 
 /// The most operations of one warp that are tracked; beyond it the oldest count as complete.
 const MAX_OPS: usize = 1 << 14;
@@ -182,8 +188,8 @@ pub struct AsyncOps {
     pub shared: FxHashMap<u64, WordMarks>,
     /// The marks on tensor memory, by CTA.
     pub tensor: FxHashMap<u64, WordMarks>,
-    /// Operations with a source or destination in global memory.
-    pub global: Vec<u64>,
+    /// By page of global memory: the operations with a source or destination in it.
+    pub global: FxHashMap<u64, Vec<u64>>,
     /// The ordinary writes that the asynchronous proxy may not see.
     pub proxy: Proxy,
     /// The operations of each warp, by CTA and warp.
@@ -217,9 +223,12 @@ impl AsyncOps {
                     Span::Tensor { cta, at, cells } => {
                         (self.tensor.entry(cta).or_default(), at as usize, (at + cells) as usize)
                     }
-                    Span::Global { .. } => {
-                        if self.global.last() != Some(&n) {
-                            self.global.push(n);
+                    Span::Global { at, bytes } => {
+                        for page in pages(at, bytes) {
+                            let there = self.global.entry(page).or_default();
+                            if there.last() != Some(&n) {
+                                there.push(n);
+                            }
                         }
                         continue;
                     }
@@ -260,7 +269,17 @@ impl AsyncOps {
                     (self.shared.get_mut(&cta), at / WORD, (at + bytes).div_ceil(WORD))
                 }
                 Span::Tensor { cta, at, cells } => (self.tensor.get_mut(&cta), at, at + cells),
-                Span::Global { .. } => continue,
+                Span::Global { at, bytes } => {
+                    for page in pages(at, bytes) {
+                        if let Entry::Occupied(mut there) = self.global.entry(page) {
+                            there.get_mut().retain(|&g| g != n);
+                            if there.get().is_empty() {
+                                there.remove();
+                            }
+                        }
+                    }
+                    continue;
+                }
             };
             let Some(words) = words else { continue };
             let range = first as usize..(end as usize).min(words.written.len());
@@ -277,7 +296,6 @@ impl AsyncOps {
         let Some(p) = self.in_flight.remove(&n) else { return };
         self.unmark(n, &p.writes, true);
         self.unmark(n, &p.reads, false);
-        self.global.retain(|&g| g != n);
         if let Some(ops) = self.warps.get_mut(&(p.by.cta, p.by.warp)) {
             ops.in_flight.retain(|&g| g != n);
             ops.registers.retain(|_, g| *g != n);
@@ -310,6 +328,11 @@ impl AsyncOps {
         let left = self.in_flight.iter().filter(|(_, p)| p.reads.iter().any(reads)).map(|(&n, _)| n);
         left.min().unwrap_or(last)
     }
+}
+
+/// The pages of global memory that have some of these bytes.
+pub fn pages(at: u64, bytes: u64) -> RangeInclusive<u64> {
+    at / PAGE..=at.saturating_add(bytes.saturating_sub(1)) / PAGE
 }
 
 /// Whether group `n` of `begun` groups is complete when at most `left` groups may be in flight; `u32::MAX`

@@ -3,6 +3,7 @@
 use prlx_isa::ptx::{Op, opcode};
 use prlx_isa::view::Type;
 use prlx_lanes::float::*;
+use prlx_lanes::half::{Bf16, F16};
 use prlx_lanes::{LaneFn, entry};
 
 use super::selector::{AluOp, Selector, by_type};
@@ -38,6 +39,22 @@ macro_rules! entry {
             _ => None,
         }
     };
+}
+
+/// Chooses an operation on binary32 whose operands but the last have 16 bits.
+pub(super) fn mixed(op: Op, x: &Selector) -> Result<AluOp, EmuError> {
+    let imm = flags(x, &[])?;
+    if imm & FTZ != 0 {
+        return Err(unsupported("modifier `.ftz` is not for operands of 16 bits"));
+    }
+    let t = x.ty;
+    let (run, n) = match op {
+        Op::Add => (by_type!(x.simd, t; F16 => Mixed<Add, F16>, Bf16 => Mixed<Add, Bf16>), 2),
+        Op::Sub => (by_type!(x.simd, t; F16 => Mixed<Sub, F16>, Bf16 => Mixed<Sub, Bf16>), 2),
+        Op::Fma => (by_type!(x.simd, t; F16 => Mixed<Fma, F16>, Bf16 => Mixed<Fma, Bf16>), 3),
+        _ => (None, 0),
+    };
+    x.op(run, Type::F32, &[t, t, Type::F32][3 - n..], imm)
 }
 
 /// Chooses a floating-point operation.

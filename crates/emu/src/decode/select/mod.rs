@@ -31,7 +31,7 @@ mod selector;
 mod video;
 
 use prlx_isa::ptx::{Op, opcode};
-use prlx_isa::view::{Inst, Operand};
+use prlx_isa::view::{Inst, Operand, Type};
 use prlx_lanes::Simd;
 
 pub use selector::AluOp;
@@ -72,6 +72,9 @@ pub fn select(inst: &Inst, simd: Simd) -> Result<AluOp, EmuError> {
             if !x.is_float() =>
         {
             int::select(op, &x)
+        }
+        Op::Add | Op::Sub | Op::Fma if x.is_half() && opcode(inst).types.first() == Some(&Type::F32) => {
+            float::mixed(op, &x)
         }
         Op::Add
         | Op::Sub

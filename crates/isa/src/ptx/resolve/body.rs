@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use super::builder::{Builder, before_semicolon};
 use super::effects;
+use super::inline_assembly::InlineAssembly;
 use super::labels::{Label, label_name, label_scopes, mark_named};
 use super::markers::placed;
 use super::operands::Reader;
@@ -32,6 +33,7 @@ impl<'a> Builder<'_, 'a> {
         let mut opened = 0usize;
         let mut next_label = 0usize;
         let mut loc = None;
+        let mut assembly = InlineAssembly::of(m.source, f.span);
         let mut marks = vec![];
         for (name, n) in &scopes.labels[0] {
             self.names.declare_label(name, *n);
@@ -75,7 +77,11 @@ impl<'a> Builder<'_, 'a> {
                         labels[label].table = Some(table);
                     }
                 }
-                StatementKind::Loc => loc = self.loc(statement.span).or(loc),
+                StatementKind::Loc => {
+                    if assembly.first_of_block(statement.span.start) {
+                        loc = self.loc(statement.span).or(loc);
+                    }
+                }
                 StatementKind::Reg => self.registers(statement, scopes.ends[scope]),
                 StatementKind::Variable => self.local(statement, id),
                 StatementKind::Inst => {

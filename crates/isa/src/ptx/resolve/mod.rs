@@ -6,6 +6,7 @@ mod body;
 mod builder;
 mod effects;
 mod initializer;
+mod inline_assembly;
 mod labels;
 mod locations;
 mod markers;

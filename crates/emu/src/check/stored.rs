@@ -1,0 +1,48 @@
+//! The values that a store writes.
+
+use crate::code::{MemAccess, Plane, WmmaTile};
+use crate::exec::warp_state::Warp;
+use crate::matrix::mma;
+use crate::mem::Region;
+use crate::mem::access::value;
+use prlx_lanes::V64;
+
+/// The values of a plain store, by lane.
+#[derive(Clone, Copy)]
+pub enum Stored<'a> {
+    /// Those of registers, one after the other.
+    Registers(&'a MemAccess),
+    /// Rows of 16 bytes, of `stmatrix`: the lower and the upper halves.
+    Rows(&'a [V64; 2]),
+    /// One element of each lane, of `wmma.store`.
+    Element(&'a WmmaTile, usize),
+}
+
+impl Stored<'_> {
+    /// What lane `l` writes: sizes in bytes, at most 8, and values.
+    pub fn values(self, warp: &Warp, l: usize) -> Vec<(u8, u64)> {
+        let whole = |size: u8, value: u64| (size, value & u64::MAX >> (64 - 8 * u32::from(size)));
+        match self {
+            Stored::Registers(mem) => {
+                let parts = |&plane: &Plane| match plane {
+                    Plane::W128(low) => [Plane::W64(low), Plane::W64(low + 1)].to_vec(),
+                    plane => vec![plane],
+                };
+                let planes = mem.planes.iter().flat_map(parts);
+                planes.map(|plane| whole(mem.size.min(8), value(&warp.planes, plane, l))).collect()
+            }
+            Stored::Rows(halves) => halves.iter().map(|half| (8, half.0[l])).collect(),
+            Stored::Element(tile, i) => vec![whole(tile.mem.size, mma::element(&warp.planes, tile, i, l))],
+        }
+    }
+
+    /// Whether lane `l` leaves the memory at `at` unchanged.
+    pub fn keeps(self, warp: &Warp, l: usize, region: &Region, at: u64) -> bool {
+        let mut next = at;
+        self.values(warp, l).into_iter().all(|(size, value)| {
+            let there = region.load(next, size);
+            next += u64::from(size);
+            there == value
+        })
+    }
+}
