@@ -6,14 +6,14 @@
 use crate::check::Checking;
 use prlx_driver::ErrorKind;
 
-use crate::code::{Code, MatrixOp, MemAccess, Plane, WarpOp, WarpOpKind};
+use crate::code::{Code, MatrixOp, Plane, WarpOp, WarpOpKind};
 use crate::exec::cta_state::CtaState;
 use crate::exec::fault::Fault;
 use crate::exec::launch::Launch;
 use crate::exec::warp_state::{Key, PARKED, Warp, visible_memory};
-use crate::matrix::mma::transposed;
+use crate::matrix::mma::{stored_rows, transposed};
 use crate::mem::access::{self, each};
-use prlx_lanes::{LANES, Planes, V32, V64};
+use prlx_lanes::{LANES, V32};
 
 impl Warp {
     /// Runs an exchange at once if the lanes `m` are all that it waits for, the usual case. Returns whether
@@ -173,20 +173,6 @@ impl Warp {
         }
         Ok(())
     }
-}
-
-/// The rows that `stmatrix` writes, by the lane that gives a row's address: their lower and upper halves.
-pub(crate) fn stored_rows(planes: &Planes, mem: &MemAccess, trans: bool) -> [V64; 2] {
-    let (mut lower, mut upper) = (V64([0; LANES]), V64([0; LANES]));
-    for (i, &plane) in mem.planes.iter().enumerate() {
-        let tile = V32(std::array::from_fn(|l| access::value(planes, plane, l) as u32));
-        let tile = if trans { transposed(&tile) } else { tile };
-        for (row, words) in tile.0.as_chunks::<4>().0.iter().enumerate() {
-            let [a, b, c, d] = words.map(u64::from);
-            (lower.0[8 * i + row], upper.0[8 * i + row]) = (a | b << 32, c | d << 32);
-        }
-    }
-    [lower, upper]
 }
 
 fn is_warp_sync(code: &Code, at: Key) -> bool {

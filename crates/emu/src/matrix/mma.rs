@@ -17,7 +17,7 @@
 
 use prlx_isa::view::Type;
 
-use crate::code::{Mma, WmmaTile};
+use crate::code::{MemAccess, Mma, WmmaTile};
 use crate::mem::access::{self, AccessError, VisibleMemory};
 use prlx_lanes::fp8::{Byte, E4m3, E5m2};
 use prlx_lanes::half::{Bf16, F16, Half};
@@ -430,6 +430,20 @@ pub fn element(p: &Planes, t: &WmmaTile, i: usize, l: usize) -> u64 {
     let per = if t.bits == 64 { 1 } else { 32 / t.bits as usize };
     let Some(&plane) = t.mem.planes.get(i / per) else { return 0 };
     access::value(p, plane, l) >> ((i % per) as u32 * t.bits) & u64::MAX >> (64 - t.bits)
+}
+
+/// The rows that `stmatrix` writes, by the lane that gives a row's address: their lower and upper halves.
+pub fn stored_rows(planes: &Planes, mem: &MemAccess, trans: bool) -> [V64; 2] {
+    let (mut lower, mut upper) = (V64([0; LANES]), V64([0; LANES]));
+    for (i, &plane) in mem.planes.iter().enumerate() {
+        let tile = V32(std::array::from_fn(|l| access::value(planes, plane, l) as u32));
+        let tile = if trans { transposed(&tile) } else { tile };
+        for (row, words) in tile.0.as_chunks::<4>().0.iter().enumerate() {
+            let [a, b, c, d] = words.map(u64::from);
+            (lower.0[8 * i + row], upper.0[8 * i + row]) = (a | b << 32, c | d << 32);
+        }
+    }
+    [lower, upper]
 }
 
 /// An 8×8 tile of 16-bit elements with rows and columns exchanged; a row is four lanes' words.

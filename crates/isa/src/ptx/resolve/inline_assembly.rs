@@ -1,7 +1,7 @@
 //! Blocks of inline assembly, as LLVM's comments delimit them, and their locations.
 //!
-//! LLVM writes a `.loc` for each line of such a block and counts the line of the source up, as if the text were
-//! in the source from there on. Only the first `.loc` of a block is the place of the statement.
+//! LLVM writes a `.loc` for each line of such a block and counts the line of the source up, as if the text
+//! were in the source from there on. Only the first `.loc` of a block is the place of the statement.
 
 use std::ops::Range;
 
