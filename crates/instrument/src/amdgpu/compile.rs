@@ -14,7 +14,6 @@
 //! # Limitations
 //! - The code has not run on hardware. [`waits`](super::waits) inserts the waits that hardware wants between
 //!   instructions.
-//! - Exchanges between lanes are refused, which level `events` needs.
 
 use std::collections::BTreeSet;
 
@@ -43,7 +42,7 @@ pub(super) fn compile(
     scc_is_live: bool,
 ) -> Result<Used, Misfit> {
     let fused = fuse(lines);
-    let mut allocation = Allocation::of(lines, registers, asm.lanes)?;
+    let mut allocation = Allocation::of(lines, registers, names, asm.lanes)?;
     let mut swap = registers.swap.clone();
     if let Some(swap) = &mut swap {
         allocation.peak.slots = swap.saves(&allocation.taker)?;
@@ -51,7 +50,7 @@ pub(super) fn compile(
     let mut compiler = Compiler {
         allocation,
         swap,
-        live: live(lines),
+        live: live(lines, names),
         asm,
         registers,
         names,
@@ -240,6 +239,7 @@ impl<'c> Compiler<'c> {
                 self.asm.emit(Encoding::Vop1, "v_readfirstlane_b32", &[sgpr(self.registers.warp), from]);
                 Ok(())
             }
+            ("mov", [to, Arg::Name("%clock")]) => self.clock(to),
             ("mov" | "cvt", [to, from]) => self.moved(&parts, to, from),
             ("and" | "or" | "not", [to, rest @ ..]) if parts[1] == "pred" => self.logic(parts[0], to, rest),
             ("and" | "or" | "xor", [to, a, b]) => {
@@ -272,9 +272,12 @@ impl<'c> Compiler<'c> {
             ("setp", [to, a, b, rest @ ..]) => self.compare(&parts, wide, to, [a, b], rest.first()),
             ("selp", [to, a, b, Arg::Name(condition)]) => self.select(wide, to, a, b, condition),
             ("ld", [to, Arg::Address(base, offset)]) => self.load(&parts, to, base, *offset),
+            ("st", [Arg::Address(base, offset), Arg::Vector(words)]) => {
+                self.store_row(&parts, base, *offset, words)
+            }
             ("st", [Arg::Address(base, offset), from]) => self.store(&parts, base, *offset, from),
             ("atom" | "red", rest) => self.atomic(&parts, rest).ok_or_else(|| unsupported(inst))?,
-            _ => Err(unsupported(inst)),
+            (_, args) => self.exchange(&parts, args).ok_or_else(|| unsupported(inst))?,
         }
     }
 }

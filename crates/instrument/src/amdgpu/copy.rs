@@ -10,7 +10,7 @@ use prlx_isa::amdgpu::inst::{Bank, Encoding, Inst, Reg, Value};
 use prlx_isa::amdgpu::object::{CodeObject, Descriptor, Kernel};
 use prlx_isa::amdgpu::{Family, Native, Register, RegisterMap};
 use prlx_isa::view::{self, Function, FunctionKind, InstId, Module};
-use prlx_plan::{Action, At, FunctionPlan, Plan, RegisterChoice};
+use prlx_plan::{Action, At, FunctionPlan, Insertion, Plan, RegisterChoice};
 use rustc_hash::FxHashMap;
 
 use super::allocation::{Names, Special, outer_registers};
@@ -24,7 +24,7 @@ use super::numbers::{Set, Used};
 use super::registers::Registers;
 use super::routine;
 use super::spill::{Home, Store, Swap};
-use crate::ptx::Routines;
+use crate::ptx::{Routines, Text};
 
 /// A group of functions under construction.
 pub(super) struct Group<'a> {
@@ -115,6 +115,9 @@ impl Group<'_> {
             copy.registers.hold(&copy.place(None), Set::default())?;
             copy.registers.keep(&mut self.asm);
             self.routine(&copy, None, &self.routines.warp_index(f), false, &specials)?;
+            let mut copied: Vec<usize> = self.entries.keys().copied().collect();
+            copied.sort_unstable();
+            self.routine(&copy, None, &self.routines.begin_visits(&copied), false, &specials)?;
             kernels::restore(&mut self.asm, &kernel.descriptor, &now);
             now.set_entry_offset(0);
             descriptor = Some(now);
@@ -177,11 +180,16 @@ impl Group<'_> {
         specials: &FxHashMap<&'static str, Special>,
     ) -> Result<(), Misfit> {
         let place = place_of(at);
-        for insertion in copy.insertions.get(&at).map_or(&[][..], Vec::as_slice) {
-            let text = self.routines.text(copy.f, insertion);
+        for text in self.texts(copy, at) {
             self.routine(copy, place, &text, live, specials)?;
         }
         Ok(())
+    }
+
+    /// The routines at a place.
+    fn texts(&self, copy: &CopiedFunction<'_>, at: At) -> Vec<Text> {
+        let insertions: Vec<&Insertion> = copy.insertions.get(&at).into_iter().flatten().collect();
+        self.routines.texts(copy.f, &insertions)
     }
 
     /// What registers hold at the places of a function, if inserted code uses some of them.
@@ -189,11 +197,10 @@ impl Group<'_> {
         let Some(named) = &self.named else { return Ok(None) };
         let mut read = vec![Set::default(); copy.function.insts.len() + 1];
         // Only the routine at a kernel's entry reads special registers, and these are in `begun`.
-        let names = Names { function: &copy.names, specials: &FxHashMap::default() };
-        for (at, insertions) in &copy.insertions {
-            for insertion in insertions {
-                let text = self.routines.text(copy.f, insertion);
-                let lines = routine::lines(&text).map_err(|e| e.message)?;
+        let names = Names { function: &copy.names, specials: &FxHashMap::default(), declared: &[] };
+        for at in copy.insertions.keys() {
+            for text in self.texts(copy, *at) {
+                let lines = routine::lines(&text.lines).map_err(|e| e.message)?;
                 if let Some(read) = read.get_mut(place_of(*at).unwrap_or(0)) {
                     *read = read.or(outer_registers(&lines, &names));
                 }
@@ -213,15 +220,15 @@ impl Group<'_> {
         &mut self,
         copy: &CopiedFunction<'_>,
         place: Option<usize>,
-        text: &str,
+        text: &Text,
         live: bool,
         specials: &FxHashMap<&'static str, Special>,
     ) -> Result<(), Misfit> {
-        let lines = routine::lines(text).map_err(|e| e.message)?;
+        let lines = routine::lines(&text.lines).map_err(|e| e.message)?;
         if lines.is_empty() {
             return Ok(());
         }
-        let names = Names { function: &copy.names, specials };
+        let names = Names { function: &copy.names, specials, declared: &text.declared };
         let read = outer_registers(&lines, &names);
         let here = copy.registers.at(&copy.place(place), &lines, read)?;
         let registers = here.as_ref().unwrap_or(&copy.registers);
@@ -440,20 +447,33 @@ impl Group<'_> {
                 self.asm.jump("s_branch", to);
                 return Ok(());
             }
-            (_, false, _) => self.inserted(live, |asm| asm.address(pair, Destination::Label(to))),
+            (_, false, _) => {
+                self.inserted(live, |asm| asm.address(pair, Destination::Label(to)));
+                self.asm.jump_by(pair, to);
+            }
             (true, true, Some(landing)) => {
                 self.registers.enter(&mut self.asm, true);
                 self.asm.address(pair, Destination::Label(landing));
+                self.asm.jump_by(pair, landing);
             }
             (true, true, None) => return Err(Misfit::Registers(misfit::Bank::Scalar)),
         }
-        self.asm.emit(Encoding::Sop1, "s_setpc_b64", &[sgprs(pair, 2)]);
         Ok(())
     }
 
     /// A call of a copy, or a jump to one after which the function has returned.
     fn call(&mut self, machine: &Inst, inst: &view::Inst, entry: Label, live: bool) -> Result<(), Misfit> {
         if machine.name() == "s_setpc_b64" {
+            let pair = machine.operands().first().map(|o| o.value);
+            if let (false, Some(_), Some(Value::Registers { bank: Bank::Scalar, first, .. })) =
+                (self.far, &self.registers.borrowed, pair)
+            {
+                // A callee does not know which registers had its address. Without a pair of its own, a branch
+                // would do, but readers take one to another function for none.
+                self.address(first, Destination::Label(entry), live);
+                self.asm.jump_by(first, entry);
+                return Ok(());
+            }
             let callee = self.module.callee(inst).map(view::FuncId::index);
             let landing = callee.and_then(|f| self.far_entries.get(&f)).copied();
             return self.jump(entry, landing, live);

@@ -174,6 +174,9 @@ pub(super) fn begin(asm: &mut Assembler, registers: &Registers, descriptor: &Des
     asm.emit(Encoding::Sop2, "s_addc_u32", &[sgpr(to + 1), sgpr(from + 1), high]);
     asm.mask1("s_mov", registers.launched, EXEC);
     asm.mask1("s_mov", registers.present, EXEC);
+    if let Some(events) = registers.events {
+        asm.emit(Encoding::Sop1, "s_mov_b32", &[sgpr(events), Value::Integer(0)]);
+    }
     if let Some(Store::Scratch(_)) = registers.spill.as_ref().map(|spill| spill.store) {
         set_flat_scratch(asm, registers.jump, descriptor);
     }

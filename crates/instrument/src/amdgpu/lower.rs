@@ -31,7 +31,7 @@ pub(crate) type Lowered = (Vec<u8>, Vec<(String, String)>);
 /// # Errors
 /// If the level is not supported, or the object is damaged.
 pub(crate) fn lower(object: &CodeObject<'_>, module: &Module, plan: &Plan) -> Result<Lowered, Error> {
-    if matches!(plan.request.level, Level::Events | Level::Probe | Level::Operands) {
+    if plan.request.level == Level::Probe {
         let what = format!("level {} can't be inserted into AMD code yet", plan.request.level.name());
         return Err(Error::new(ErrorKind::Unsupported, span(0, 0), what));
     }
@@ -147,8 +147,11 @@ impl Added<'_> {
             let function = *f;
             routines.counters(function).map(move |(name, size)| (counter(&name, function), size))
         };
-        let state = routines.state().chain(copied.iter().flat_map(counters));
-        let borrow = if how.borrows { Some(borrowed(asm.target, lanes, initial.scalar)?) } else { None };
+        let visits = copied.iter().flat_map(|f| routines.visits(*f));
+        let state = routines.state().chain(copied.iter().flat_map(counters)).chain(visits);
+        let counts = self.plan.request.level == Level::Events;
+        let scalars = registers::scalars(lanes, counts);
+        let borrow = if how.borrows { Some(borrowed(asm.target, scalars, initial.scalar)?) } else { None };
         let slots = how.spills.then(|| Store::behind(asm.target, used.accumulation, scratch));
         let named = match self.plan.request.registers {
             RegisterChoice::Free => named.or(Set::below(initial)),
@@ -158,7 +161,7 @@ impl Added<'_> {
             Some(store) => Vectors::Spilled { free: named.others(), store, matrix },
             None => Vectors::Free,
         };
-        let registers = Registers::above(used, asm.target, lanes, state, borrow, &vectors)?;
+        let registers = Registers::above(used, asm.target, lanes, state, borrow, counts, &vectors)?;
         if copied.len() > 1 && is_recursive(self.module, group) {
             return Err("its functions call each other in a circle".into());
         }
@@ -233,8 +236,8 @@ impl Added<'_> {
 }
 
 /// The first of the scalar registers to borrow: the highest ones, which hold nothing when a kernel begins.
-fn borrowed(target: Target, lanes: u8, at_begin: u32) -> Result<u32, Misfit> {
-    let first = (registers::scalar_end(target) - registers::scalars(lanes)) & !1;
+fn borrowed(target: Target, scalars: u32, at_begin: u32) -> Result<u32, Misfit> {
+    let first = (registers::scalar_end(target) - scalars) & !1;
     if first < at_begin { Err(Misfit::Registers(Bank::Scalar)) } else { Ok(first) }
 }
 

@@ -17,7 +17,7 @@
 //!
 //! # Limitations
 //! - Functions that are called through pointers are not copied: the original runs, and records nothing.
-//! - Levels `events` and `probe`, and visit counters of level `operands`, are refused.
+//! - Level `probe` is refused.
 //! - Nothing ran on hardware.
 
 mod allocation;
@@ -29,6 +29,7 @@ mod copy;
 mod exec;
 mod function;
 mod kernels;
+mod lanes;
 mod liveness;
 mod lower;
 mod memory;

@@ -258,11 +258,13 @@ impl Lowering<'_> {
              setp.ne.u32 %~lead, 0, 0;
              $~store#:"
         ));
+        // Words of an event have as many bits as a mask of lanes.
+        let ty = if self.wide_masks() { "u64" } else { "u32" };
         for (i, words) in values.iter().enumerate() {
             let offset = if i == 0 { String::new() } else { format!("+{}", i as u64 * row) };
             let (ty, words) = match words.split(',').count() {
-                1 => (".u32".to_owned(), words.trim_matches(['{', '}'])),
-                n => (format!(".v{n}.u32"), *words),
+                1 => (format!(".{ty}"), words.trim_matches(['{', '}'])),
+                n => (format!(".v{n}.{ty}"), *words),
             };
             s.ptx(&format!("@%~lead st.global.cg{ty} [%~cursor{offset}], {words};"));
         }
