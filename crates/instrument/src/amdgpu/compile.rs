@@ -231,6 +231,9 @@ impl<'c> Compiler<'c> {
     fn instruction(&mut self, inst: &Instruction<'_>) -> Result<(), String> {
         let parts: Vec<&str> = inst.op.split('.').collect();
         let wide = matches!(parts.last(), Some(&("u64" | "b64" | "s64")));
+        if let Some(done) = self.program(&parts, wide, &inst.args) {
+            return done;
+        }
         match (parts[0], &inst.args[..]) {
             ("mov", [Arg::Vector(to), from]) => self.split(to, from),
             ("mov", [to, Arg::Vector(from)]) => self.joined(to, from),
@@ -239,9 +242,11 @@ impl<'c> Compiler<'c> {
                 self.asm.emit(Encoding::Vop1, "v_readfirstlane_b32", &[sgpr(self.registers.warp), from]);
                 Ok(())
             }
-            ("mov", [to, Arg::Name("%clock")]) => self.clock(to),
+            ("mov", [to, Arg::Name("%clock" | "%clock64")]) => self.clock(to),
             ("mov" | "cvt", [to, from]) => self.moved(&parts, to, from),
-            ("and" | "or" | "not", [to, rest @ ..]) if parts[1] == "pred" => self.logic(parts[0], to, rest),
+            ("and" | "or" | "xor" | "not", [to, rest @ ..]) if parts[1] == "pred" => {
+                self.logic(parts[0], to, rest)
+            }
             ("and" | "or" | "xor", [to, a, b]) => {
                 let name = format!("v_{}_b32", parts[0]);
                 self.halves(wide, to, a, b, |compiler, to, a, b| compiler.two(&name, to, a, b))

@@ -50,6 +50,8 @@ pub(super) struct Group<'a> {
     pub(super) places: u32,
     /// Whether branches of the original are by address, as some are too long.
     pub(super) far: bool,
+    /// Special registers that registers of inserted code keep: each with the name of that.
+    pub(super) kept: Vec<(&'static str, &'static str)>,
     /// Whether insertions need to know which lanes are where the wave is.
     pub(super) tracks: bool,
     /// If inserted code uses registers of functions: those that each function of the group and all that it
@@ -106,7 +108,8 @@ impl Group<'_> {
             self.registers.leave(&mut self.asm, true);
         }
         let mut descriptor = None;
-        let mut specials = FxHashMap::default();
+        let sizes = kernels::sizes();
+        let mut specials = sizes.clone();
         self.asm.place(entry);
         if let Some((kernel, mut now)) = now {
             specials = kernels::specials(&now);
@@ -115,6 +118,7 @@ impl Group<'_> {
             copy.registers.hold(&copy.place(None), Set::default())?;
             copy.registers.keep(&mut self.asm);
             self.routine(&copy, None, &self.routines.warp_index(f), false, &specials)?;
+            self.routine(&copy, None, &Routines::keep_specials(&self.kept), false, &specials)?;
             let mut copied: Vec<usize> = self.entries.keys().copied().collect();
             copied.sort_unstable();
             self.routine(&copy, None, &self.routines.begin_visits(&copied), false, &specials)?;
@@ -138,7 +142,7 @@ impl Group<'_> {
             if let Some(number) = copy.waits.get(&at).copied() {
                 self.rejoin(&copy, at, number, live)?;
             }
-            self.insert(&copy, At::Before(id), live, &specials)?;
+            self.insert(&copy, At::Before(id), live, &sizes)?;
             let inst = &function.insts[at];
             let native = inst.semantics.native.get::<Native>();
             if native.is_none() && inst.class == view::Class::Exit {
@@ -152,7 +156,7 @@ impl Group<'_> {
                 let broken = clauses.contains(&at);
                 self.machine(&copy, inst, native, broken, live)?;
             }
-            self.insert(&copy, At::After(id), copy.scc_is_live[at + 1], &specials)?;
+            self.insert(&copy, At::After(id), copy.scc_is_live[at + 1], &sizes)?;
         }
         Ok(descriptor)
     }
@@ -232,7 +236,8 @@ impl Group<'_> {
         let read = outer_registers(&lines, &names);
         let here = copy.registers.at(&copy.place(place), &lines, read)?;
         let registers = here.as_ref().unwrap_or(&copy.registers);
-        let peak = compile(&mut self.asm, registers, &names, &lines, live)?;
+        let compiled = compile(&mut self.asm, registers, &names, &lines, live);
+        let peak = compiled.map_err(|why| copy.located(place, why))?;
         self.peak = self.peak.max(peak);
         Ok(())
     }

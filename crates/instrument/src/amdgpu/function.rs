@@ -11,6 +11,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::assembler::Label;
 use super::liveness::{Place, Places};
+use super::misfit::Misfit;
 use super::registers::Registers;
 
 /// The registers of a function by name, and whether it is a predicate.
@@ -127,6 +128,16 @@ impl CopiedFunction<'_> {
     pub(super) fn place(&self, before: Option<usize>) -> Place {
         let all = self.places.as_ref().map(|places| before.map_or(places.at_entry(), |at| places.before(at)));
         all.unwrap_or(Place::UNKNOWN)
+    }
+
+    /// A reason with the place of the inserted code that is refused for it.
+    pub(super) fn located(&self, before: Option<usize>, why: Misfit) -> Misfit {
+        let Misfit::Other(what) = why else { return why };
+        let native = |at: usize| self.function.insts.get(at)?.semantics.native.get::<Native>();
+        Misfit::Other(match before.map(|at| native(at).or_else(|| native(at.checked_sub(1)?))) {
+            Some(Some(native)) => format!("{what}, at `{}` ({:#x})", native.inst.print(), native.address),
+            _ => format!("{what}, where the function begins"),
+        })
     }
 
     pub(super) fn label_of(&self, inst: &view::Inst) -> Option<Label> {

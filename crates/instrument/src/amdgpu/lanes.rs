@@ -6,10 +6,12 @@
 //! # Invariants
 //! EXEC is the same behind each of them.
 
+use prlx_isa::amdgpu::Family;
 use prlx_isa::amdgpu::inst::{Encoding, Value};
 
-use super::assembler::{EXEC, sgpr, vgpr};
+use super::assembler::{EXEC, sgpr, sgprs, vgpr};
 use super::compile::Compiler;
+use super::memory::is_small;
 use super::routine::Arg;
 
 impl Compiler<'_> {
@@ -18,8 +20,10 @@ impl Compiler<'_> {
         Some(match (parts[0], args) {
             ("activemask", [to]) => self.put_mask(to, EXEC),
             ("vote", [to, of, _]) if parts.contains(&"ballot") => self.vote(to, of),
-            ("match", [to, value, _]) if parts.contains(&"any") => self.match_lanes(to, value),
-            ("redux", [to, from, _]) if parts.contains(&"xor") => self.reduce("s_xor_b32", to, from),
+            ("match", [to, value, _]) if parts.contains(&"any") => {
+                self.match_lanes(parts.last() == Some(&"b64"), to, value)
+            }
+            ("redux", [to, from, _]) => self.reduce(parts, to, from),
             ("mbcnt", [to, Arg::Name(mask)]) => self.lanes_below(to, mask),
             _ => return None,
         })
@@ -52,17 +56,25 @@ impl Compiler<'_> {
     }
 
     /// The lanes with the same value.
-    fn match_lanes(&mut self, to: &Arg<'_>, value: &Arg<'_>) -> Result<(), String> {
+    fn match_lanes(&mut self, wide: bool, to: &Arg<'_>, value: &Arg<'_>) -> Result<(), String> {
         let [left, same, all] = self.registers.masks;
-        let lowest = sgpr(self.registers.jump);
-        let value = self.half(value, false)?;
+        let lowest = [0, 1].map(|i| sgpr(self.registers.jump + i));
+        let values = [self.half(value, false)?, self.half(value, true)?];
+        if let Arg::Int(_) = value {
+            return self.put_mask(to, EXEC);
+        }
         self.asm.mask1("s_mov", all, EXEC);
         self.asm.mask1("s_mov", left, EXEC);
         let again = self.asm.label();
         self.asm.place(again);
-        self.asm.emit(Encoding::Vop1, "v_readfirstlane_b32", &[lowest, value]);
-        self.asm.emit(Encoding::Vop3, "v_cmp_eq_u32", &[same, lowest, value]);
-        self.asm.mask1("s_mov", EXEC, same);
+        for i in 0..1 + usize::from(wide) {
+            self.asm.emit(Encoding::Vop1, "v_readfirstlane_b32", &[lowest[i], values[i]]);
+        }
+        for i in 0..1 + usize::from(wide) {
+            // Lanes whose low halves differ have left EXEC.
+            self.asm.emit(Encoding::Vop3, "v_cmp_eq_u32", &[same, lowest[i], values[i]]);
+            self.asm.mask1("s_mov", EXEC, same);
+        }
         self.put_mask(to, same)?;
         self.asm.mask2("s_andn2", left, left, same);
         self.asm.mask1("s_mov", EXEC, left);
@@ -71,14 +83,31 @@ impl Compiler<'_> {
         Ok(())
     }
 
-    /// Combines the values of all lanes with a scalar operation, for which 0 changes nothing.
-    fn reduce(&mut self, operation: &str, to: &Arg<'_>, from: &Arg<'_>) -> Result<(), String> {
+    /// Combines the values of all lanes.
+    fn reduce(&mut self, parts: &[&str], to: &Arg<'_>, from: &Arg<'_>) -> Result<(), String> {
+        let unknown = || format!("AMD code has no `{}` for routines", parts.join("."));
+        // The operation, and what changes nothing.
+        let (operation, none) = match parts.get(2..).unwrap_or_default() {
+            ["xor", _] => ("s_xor_b32", 0),
+            ["or", _] => ("s_or_b32", 0),
+            ["and", _] => ("s_and_b32", -1),
+            ["add", _] => ("s_add_u32", 0),
+            ["min", "u32"] => ("s_min_u32", -1),
+            ["max", "u32"] => ("s_max_u32", 0),
+            ["min", "s32"] => ("s_min_i32", i32::MAX),
+            ["max", "s32"] => ("s_max_i32", i32::MIN),
+            _ => return Err(unknown()),
+        };
+        let none = match none {
+            0 | -1 => Value::Integer(none),
+            bits => Value::Literal(bits.cast_unsigned()),
+        };
         let all = self.registers.masks[0];
         let [sum, one] = [0, 1].map(|i| sgpr(self.registers.jump + i));
         let from = self.half(from, false)?;
         let to = self.place(to)?.whole();
         self.asm.mask1("s_mov", all, EXEC);
-        self.asm.emit(Encoding::Sop1, "s_mov_b32", &[sum, Value::Integer(0)]);
+        self.asm.emit(Encoding::Sop1, "s_mov_b32", &[sum, none]);
         let again = self.asm.label();
         self.asm.place(again);
         self.asm.emit(Encoding::Vop1, "v_readfirstlane_b32", &[one, from]);
@@ -102,13 +131,30 @@ impl Compiler<'_> {
         Ok(())
     }
 
-    /// The number of events of the wave so far, which is the clock of the next one: all lanes of a wave have
-    /// their events in one order.
+    /// Reads a clock. At level `events` it is the number of events of the wave so far: all lanes of a wave
+    /// have their events in one order. Programs read the counter of cycles, which ends with gfx10.
     pub(super) fn clock(&mut self, to: &Arg<'_>) -> Result<(), String> {
-        let events = sgpr(self.registers.events.ok_or("a routine reads a clock, which it has not")?);
+        let Some(events) = self.registers.events.map(sgpr) else {
+            return self.cycles(to);
+        };
         let to = self.place(to)?.whole();
         self.asm.emit(Encoding::Vop1, "v_mov_b32", &[to, events]);
         self.asm.emit(Encoding::Sop2, "s_add_u32", &[events, events, Value::Integer(1)]);
+        Ok(())
+    }
+
+    fn cycles(&mut self, to: &Arg<'_>) -> Result<(), String> {
+        if self.asm.target.family() > Family::Gfx10 {
+            return Err(format!("builtin `clock`: {} has no counter of cycles for code", self.asm.target));
+        }
+        let first = self.registers.jump;
+        self.asm.emit(Encoding::Smem, "s_memtime", &[sgprs(first, 2)]);
+        self.wait_for_all();
+        let place = self.place(to)?;
+        self.asm.emit(Encoding::Vop1, "v_mov_b32", &[place.half(false), sgpr(first)]);
+        if place.wide {
+            self.asm.emit(Encoding::Vop1, "v_mov_b32", &[place.half(true), sgpr(first + 1)]);
+        }
         Ok(())
     }
 
@@ -131,7 +177,15 @@ impl Compiler<'_> {
             4 => "global_store_dwordx4",
             n => return Err(format!("a routine stores {n} words")),
         };
-        let address = self.place_of(base)?.whole();
+        if !is_small(offset) && words.len() > 2 {
+            // The address takes two of the registers.
+            for (pair, at) in words.chunks(2).zip((offset..).step_by(8)) {
+                self.scratch = 0;
+                self.store_row(parts, base, at, pair)?;
+            }
+            return Ok(());
+        }
+        let (address, offset) = self.address_of(base, offset)?;
         let first = self.take_scratch(words.len() as u8)?;
         for (word, to) in words.iter().zip(first..) {
             let word = self.place_of(word)?.half(false);

@@ -17,7 +17,7 @@
 //!
 //! # Limitations
 //! - Functions that are called through pointers are not copied: the original runs, and records nothing.
-//! - Level `probe` is refused.
+//! - Markers are refused, and what of probe programs `programs.rs` and `operands.rs` say.
 //! - Nothing ran on hardware.
 
 mod allocation;
@@ -36,6 +36,7 @@ mod memory;
 mod misfit;
 mod numbers;
 mod operands;
+mod programs;
 mod registers;
 mod routine;
 mod spill;

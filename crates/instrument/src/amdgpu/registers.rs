@@ -41,6 +41,8 @@ pub(super) struct Registers {
     pub(super) warp: u8,
     /// SGPR with the number of events of the wave so far, at level `events`.
     pub(super) events: Option<u8>,
+    /// Whether floating-point operations of the kernels are those that probe programs mean.
+    pub(super) exact_floats: bool,
     /// SGPR with SCC while a routine runs.
     pub(super) scc: u8,
     /// First SGPR of an address that is jumped to.
@@ -150,6 +152,7 @@ impl Registers {
             parameters,
             warp,
             events,
+            exact_floats: false,
             scc,
             jump,
             away: Home::Slot(0, false),

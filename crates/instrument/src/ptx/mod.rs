@@ -38,5 +38,5 @@ pub(crate) use addressing::GRID_WARP;
 pub use lower::ptx;
 pub(crate) use preconditions::{can_exchange, fits};
 pub(crate) use probe::operations::PARAMETERS;
-pub(crate) use routines::{PREFIX, Routines, Text};
+pub(crate) use routines::{KEPT_SPECIALS, PREFIX, Routines, Text};
 pub(crate) use snippet::temporary_type;

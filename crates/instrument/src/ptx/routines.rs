@@ -1,7 +1,7 @@
 //! Recorder routines as text, for targets that compile them.
 
 use prlx_isa::view::Module;
-use prlx_plan::{FunctionPlan, Insertion, Plan};
+use prlx_plan::{At, FunctionPlan, Insertion, Plan};
 
 use crate::ptx::addressing::GRID_WARP;
 use crate::ptx::call_sites::Calls;
@@ -18,6 +18,16 @@ pub(crate) struct Routines<'a> {
     calls: Calls,
     empty: FunctionPlan,
 }
+
+/// Special registers that hardware hands over when a kernel begins, and names for what keeps them.
+pub(crate) const KEPT_SPECIALS: [(&str, &str); 6] = [
+    ("%tid.x", "tid_x"),
+    ("%tid.y", "tid_y"),
+    ("%tid.z", "tid_z"),
+    ("%ctaid.x", "ctaid_x"),
+    ("%ctaid.y", "ctaid_y"),
+    ("%ctaid.z", "ctaid_z"),
+];
 
 /// The text of a routine, before it is compiled.
 pub(crate) struct Text {
@@ -81,6 +91,39 @@ impl<'a> Routines<'a> {
             snippet.ptx(&format!("mov.u32 %~{name}, 0;"));
         }
         Text::of(snippet)
+    }
+
+    /// Registers that hold special registers for routines that read them when they are gone: the special
+    /// register, and the name.
+    pub(crate) fn kept_specials(&self, functions: &[usize]) -> Vec<(&'static str, &'static str)> {
+        let read = |name: &str| {
+            let mut texts = functions.iter().flat_map(|f| self.all_texts(*f));
+            texts.any(|text| {
+                text.lines.contains(&format!("{name};")) || text.lines.contains(&format!("{name},"))
+            })
+        };
+        KEPT_SPECIALS.into_iter().filter(|(name, _)| read(name)).collect()
+    }
+
+    /// The text that copies these registers.
+    pub(crate) fn keep_specials(kept: &[(&'static str, &'static str)]) -> Text {
+        let mut snippet = Snippet::new(PREFIX, 0);
+        for (special, name) in kept {
+            snippet.ptx(&format!("mov.u32 %~{name}, {special};"));
+        }
+        Text::of(snippet)
+    }
+
+    fn all_texts(&self, function: usize) -> Vec<Text> {
+        let insertions = self.plan.functions.get(function).map_or(&[][..], |f| &f.insertions);
+        let mut all: Vec<&Insertion> = insertions.iter().collect();
+        all.sort_by_key(|i| match i.at {
+            At::Before(inst) => (1, inst.index()),
+            At::After(inst) => (2, inst.index()),
+            _ => (0, 0),
+        });
+        let places = all.chunk_by(|a, b| a.at == b.at);
+        places.flat_map(|here| self.texts(function, here)).collect()
     }
 
     /// The text that computes the number of the warp in the grid, into [`GRID_WARP`].

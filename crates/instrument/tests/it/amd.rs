@@ -77,8 +77,6 @@ fn the_original_stays_and_every_kernel_gets_a_copy() {
 #[test]
 fn what_cannot_be_inserted_is_said() {
     let bytes = std::fs::read(crate::support::root().join("tests/kernels/amd/calls.gfx942.co")).unwrap();
-    let e = rewrite(&bytes, Level::Probe).unwrap_err();
-    assert!(e.message.contains("level probe"), "{e}");
     let plan = rewrite(&bytes, Level::Path).unwrap().plan;
     let why =
         plan.functions.iter().zip(&plan.module.functions).find(|(_, f)| f.name == "recursive").unwrap().0;
