@@ -290,3 +290,63 @@ impl<'c> Compiler<'c> {
 fn unsupported(inst: &Instruction<'_>) -> String {
     format!("AMD code has no `{}` for routines", inst.op)
 }
+
+#[cfg(test)]
+mod tests {
+    use prlx_isa::amdgpu::Target;
+    use prlx_isa::amdgpu::inst::{Inst, Reg, Value};
+    use rustc_hash::FxHashMap;
+
+    use super::super::allocation::Names;
+    use super::super::assembler::{Assembler, sgpr};
+    use super::super::numbers::Used;
+    use super::super::registers::{Registers, Vectors};
+    use super::super::routine;
+    use super::compile;
+
+    /// A routine as instructions, and the register that it keeps SCC in.
+    fn compiled(target: Target, lanes: u8, text: &str, scc_is_live: bool) -> (Vec<Inst>, u8) {
+        let mut asm = Assembler::new(target, lanes);
+        let none = std::iter::empty();
+        let used = Used { vector: 8, scalar: 8, ..Used::default() };
+        let registers = Registers::above(used, target, lanes, none, None, false, &Vectors::Free).unwrap();
+        let (function, specials) = (FxHashMap::default(), FxHashMap::default());
+        let names = Names { function: &function, specials: &specials, declared: &[] };
+        let lines = routine::lines(text).unwrap();
+        compile(&mut asm, &registers, &names, &lines, scc_is_live).unwrap();
+        (asm.placed.iter().map(|placed| placed.inst).collect(), registers.scc)
+    }
+
+    /// What changes SCC and must not lose it.
+    const CHANGES: &str = "mov.u32 %prlx_a, 5;\nsetp.eq.u32 %prlx_q, %prlx_a, 5;\n@%prlx_q bra $end;\n\
+                           redux.sync.xor.b32 %prlx_b, %prlx_a, %prlx_mask;\n$end:";
+
+    #[test]
+    fn scc_is_kept_where_it_is_live() {
+        for (target, lanes) in [
+            (Target::Gfx90a, 64),
+            (Target::Gfx942, 64),
+            (Target::Gfx950, 64),
+            (Target::Gfx1030, 32),
+            (Target::Gfx1100, 64),
+            (Target::Gfx1201, 32),
+        ] {
+            let (code, kept) = compiled(target, lanes, CHANGES, true);
+            let changes = |inst: &Inst| inst.registers().unwrap().writes.contains(&Reg::Scc);
+            let first = code.iter().position(changes).unwrap();
+            let save = code.iter().position(|inst| inst.name() == "s_cselect_b32").unwrap();
+            assert!(save < first, "{target}: SCC is lost before it is kept");
+            let writes_kept = |inst: &Inst| inst.registers().unwrap().writes.contains(&Reg::S(kept));
+            assert_eq!(code.iter().filter(|inst| writes_kept(inst)).count(), 1, "{target}");
+            let last = code.iter().rposition(changes).unwrap();
+            let operands: Vec<Value> = code[last].operands().iter().map(|o| o.value).collect();
+            assert_eq!(code[last].name(), "s_cmp_lg_u32", "{target}");
+            assert_eq!(operands, [sgpr(kept), Value::Integer(0)], "{target}");
+            // Nothing branches past the instruction that brings SCC back.
+            assert!(code[last..].iter().all(|inst| inst.branch_offset().is_none()), "{target}");
+            let (code, kept) = compiled(target, lanes, CHANGES, false);
+            let reads = |inst: &Inst| inst.registers().unwrap().reads.contains(&Reg::S(kept));
+            assert!(!code.iter().any(reads), "{target}: SCC is kept for nothing");
+        }
+    }
+}

@@ -175,3 +175,29 @@ impl CopiedFunction<'_> {
         out
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use prlx_isa::amdgpu::Native;
+    use prlx_isa::amdgpu::object::CodeObject;
+
+    #[test]
+    fn scc_is_live_where_a_back_edge_leads_to_its_reader() {
+        for target in ["gfx90a", "gfx942", "gfx1030", "gfx1100"] {
+            let root = env!("CARGO_MANIFEST_DIR");
+            let bytes = std::fs::read(format!("{root}/../../tests/kernels/amd/full.{target}.co")).unwrap();
+            let module = prlx_isa::amdgpu::read(&CodeObject::read(&bytes).unwrap()).unwrap();
+            let flags = module.functions.iter().find(|f| f.name == "flags").unwrap();
+            let live = super::scc_is_live(flags);
+            let place = |text: &str| {
+                let is_it = |inst: &prlx_isa::view::Inst| {
+                    inst.semantics.native.get::<Native>().is_some_and(|n| n.inst.print().starts_with(text))
+                };
+                flags.insts.iter().position(is_it).unwrap()
+            };
+            // The loop begins with `s_cselect_b32`. It is reached from above, and by `s_branch`.
+            assert!(live[place("s_cselect_b32 s12")] && live[place("s_branch")], "{target}");
+            assert!(!live[place("s_bitcmp1_b32")] && !live[place("s_cmp_eq_u32 s10")], "{target}");
+        }
+    }
+}
