@@ -17,6 +17,7 @@ const INPUTS: &[&str] = &[
     "tests/kernels/cuda",
     "tests/kernels/amd/hip",
     "tests/kernels/amd/corpus.txt",
+    "tests/kernels/amd/corpus.prlx",
     "xtask/py/amd_corpus.py",
 ];
 

@@ -329,8 +329,8 @@ records! {
         grid_x: u32,
         /// CTAs of the grid in y.
         grid_y: u32,
-        /// Padding, always 0.
-        spare: u32,
+        /// CTAs of the grid in z.
+        grid_z: u32,
     }
     /// The head of a stream.
     Head {

@@ -120,7 +120,7 @@ fn one(target: &str, kernel: &str, expected: fn(i32) -> i32) -> Result<(), Faile
 /// Runs instrumented code, which records the same. Recursion is refused.
 fn by_code(job: &Job, reference: &Run) -> Result<(), Failed> {
     let object = &job.object.as_ref().ok_or("the module is no code object")?.bytes;
-    let levels = [Level::Path, Level::Fingerprint].into_iter();
+    let levels = [Level::Path, Level::Fingerprint, Level::Events, Level::Operands].into_iter();
     for (level, registers) in levels.flat_map(|l| RegisterChoice::ALL.map(|(_, registers)| (l, registers))) {
         let request = RecordingRequest { registers, ..RecordingRequest::new(level) };
         let rewrite = prlx_instrument::rewrite_object(object, &job.module, &request, &|_| None)?;
@@ -142,7 +142,10 @@ fn by_code(job: &Job, reference: &Run) -> Result<(), Failed> {
         }
         match level {
             Level::Path => decisions(reference, &run)?,
-            _ => same(level, &recorded(job, &RecordingRequest::new(level))?, &run)?,
+            _ => {
+                let hooks = recorded(job, &RecordingRequest { elide, ..RecordingRequest::new(level) })?;
+                same(level, &hooks, &run)?;
+            }
         }
     }
     Ok(())

@@ -111,16 +111,102 @@ fn what_does_not_exist_there_is_refused_with_the_place() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_prlx"));
     let out = command.args(["probe", "explain", "bytes"]).arg(&launch).output().unwrap();
     let error = String::from_utf8_lossy(&out.stderr);
-    assert!(error.contains("is machine code of AMD's") && error.contains("inserts no code"), "{error}");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_prlx"));
-    let out = command.args(["probe", "--rewritten", "bytes"]).arg(&launch).output().unwrap();
-    let error = String::from_utf8_lossy(&out.stderr);
-    assert!(error.contains("level probe can't be inserted into AMD code yet"), "{error}");
+    assert!(error.contains("is machine code of AMD's") && error.contains("of PTX only"), "{error}");
     for (command, what) in [("profile", "profiles"), ("cost", "measurements of cost")] {
         let out = Command::new(env!("CARGO_BIN_EXE_prlx")).arg(command).arg(&launch).output().unwrap();
         let error = String::from_utf8_lossy(&out.stderr);
         assert!(error.contains(&format!("machine code of AMD's, which {what} cannot have yet")), "{error}");
     }
+}
+
+#[test]
+fn what_cannot_be_inserted_is_refused_with_the_place() {
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("refused.prlx");
+    let refused = |program: &str, launch: &str| {
+        fs::write(&file, program).unwrap();
+        let launch = PathBuf::from(format!("{ROOT}/tests/kernels/amd/{launch}.toml"));
+        let out = probe(&["--rewritten", "-f", file.to_str().unwrap()], &launch);
+        assert!(!out.status.success(), "{program}");
+        String::from_utf8_lossy(&[out.stdout, out.stderr].concat()).into_owned()
+    };
+    let store = |what: &str| format!("inst:st.global {{ @t = {what}; }}\n");
+    for (program, launch, why, place) in [
+        (store("max(sm)"), "calls.gfx942", "builtin `sm` can't be read", "at `global_store_dword "),
+        (store("max(time)"), "calls.gfx942", "builtin `time` can't be read", "at `global_store_dword "),
+        (store("max(clock)"), "calls.gfx1100", "builtin `clock`: gfx1100", "at `global_store_b32 "),
+        (
+            store("sum(f32(in0))"),
+            "calls.gfx1100",
+            "atomic addition of f64, which gfx1100",
+            "at `global_store_b32 ",
+        ),
+        (store("max(f64(lane) / 3.0)"), "calls.gfx942", "`div.rn.f64`", "at `global_store_dword "),
+        (store("max(s32(lane) / 3)"), "calls.gfx942", "`div.s32`", "at `global_store_dword "),
+        (store("max(f32(lane))"), "full.gfx942", "does not round to nearest", "at `global_store_dword "),
+    ] {
+        let error = refused(&program, launch);
+        assert!(error.contains(why) && error.contains(place), "{program}: {error}");
+    }
+}
+
+/// The tables of a program by hooks and by inserted code.
+fn both(program: &[&str], launch: &Path) -> [Option<BTreeMap<String, Value>>; 2] {
+    [tables(program, launch), tables(&[program, &["--rewritten"]].concat(), launch)]
+}
+
+#[test]
+fn inserted_programs_have_the_tables_of_hooks() {
+    let corpus = fs::read_to_string(format!("{ROOT}/tests/kernels/amd/corpus.prlx")).unwrap();
+    let floats = "
+inst:st.global {
+    $v = f32(s32(in0));
+    @float[$v * 1.5, f64($v) + 0.25, $v / 3.0, s32($v * 0.7), $v < 3.5, u32(lane) / 3] = count();
+    @sums[line] = sum(f64($v));
+}
+";
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("inserted.prlx");
+    let program = ["-f", file.to_str().unwrap()];
+    let full = ["gfx90a", "gfx942", "gfx1030", "gfx1100"].map(|target| format!("full.{target}"));
+    let calls = ["gfx942", "gfx1100"].map(|target| format!("calls.{target}"));
+    for launch in full.iter().chain(&calls) {
+        let path = PathBuf::from(format!("{ROOT}/tests/kernels/amd/{launch}.toml"));
+        fs::write(&file, &corpus).unwrap();
+        let [hooks, code] = both(&program, &path);
+        assert!(hooks.as_ref().is_some_and(|tables| tables.len() > 15), "{launch}: {hooks:?}");
+        assert_eq!(hooks, code, "{launch}");
+    }
+    // gfx11 adds no doubles in memory, and `full.s` flushes denormals.
+    fs::write(&file, floats).unwrap();
+    let [hooks, code] = both(&program, &Path::new(ROOT).join("tests/kernels/amd/calls.gfx942.toml"));
+    assert!(hooks.is_some());
+    assert_eq!(hooks, code);
+    for (target, lanes) in [("gfx942", 64), ("gfx1100", 32)] {
+        let without = BUILTINS.replace("if clock == 0 || time == 0 { @wrong[11] = count(); }", "");
+        assert_ne!(without, BUILTINS);
+        fs::write(&file, without.replace("LANES", &lanes.to_string())).unwrap();
+        let path = PathBuf::from(format!("{ROOT}/tests/kernels/amd/calls.{target}.toml"));
+        let [hooks, code] = both(&program, &path);
+        assert_eq!(hooks.as_ref().unwrap()["wrong"], serde_json::json!([]), "{target}");
+        assert_eq!(hooks, code, "{target}");
+    }
+}
+
+#[test]
+fn inserted_tools_have_the_tables_of_hooks() {
+    let folders = fs::read_dir(format!("{ROOT}/examples")).unwrap().map(|entry| entry.unwrap().path());
+    let launches = folders.map(|path| path.join("amd/good.toml")).filter(|launch| launch.exists());
+    let launches: Vec<PathBuf> = launches.collect();
+    // The others have clocks, or the order in which warps arrive.
+    let exact = TOOLS.iter().filter(|(_, why)| !why.contains("clocks") && !why.contains("warps"));
+    let mut compared = 0;
+    for (tool, _) in exact {
+        for launch in &launches {
+            let [hooks, code] = both(&[tool], launch);
+            assert_eq!(hooks, code, "{tool}: {}", launch.display());
+            compared += usize::from(hooks.is_some());
+        }
+    }
+    assert!(compared > 100, "only {compared} launches have tables");
 }
 
 /// Tools, and what their numbers depend on beside the source.

@@ -233,7 +233,7 @@ impl LaunchRecorder<'_> {
             block_z: block.z,
             grid_x: grid.x,
             grid_y: grid.y,
-            spare: 0,
+            grid_z: grid.z,
         };
         params.extend_from_slice(&size.to_bytes());
         Ok((format!("{name}{}", INSTRUMENTED), params))

@@ -19,6 +19,20 @@ pub(super) struct Names<'n> {
     pub(super) function: &'n FxHashMap<(String, bool), Register>,
     /// Special registers, which only the routine at a kernel's entry reads.
     pub(super) specials: &'n FxHashMap<&'static str, Special>,
+    /// Registers that the routine declares: type, name.
+    pub(super) declared: &'n [(&'static str, String)],
+}
+
+impl Names<'_> {
+    /// The type of a register of the routine, by its name without the prefix.
+    fn type_of(&self, name: &str) -> Option<&'static str> {
+        let declared = self.declared.iter().find(|(_, declared)| declared == name);
+        declared.map(|(ty, _)| *ty).or_else(|| temporary_type(name))
+    }
+
+    fn is_predicate(&self, name: &str) -> bool {
+        self.type_of(name) == Some(".pred")
+    }
 }
 
 /// Where a special register is when a kernel begins.
@@ -56,12 +70,8 @@ pub(super) fn outer_registers(lines: &[Line<'_>], names: &Names<'_>) -> Set {
     out
 }
 
-fn is_predicate(name: &str) -> bool {
-    temporary_type(name) == Some(".pred")
-}
-
 /// By line, predicates of the routine that are read from there on before they are written.
-pub(super) fn live<'a>(lines: &'a [Line<'a>]) -> Vec<FxHashSet<&'a str>> {
+pub(super) fn live<'a>(lines: &'a [Line<'a>], names: &Names<'_>) -> Vec<FxHashSet<&'a str>> {
     let mut at_label: FxHashMap<&str, FxHashSet<&str>> = FxHashMap::default();
     let mut out = vec![FxHashSet::default(); lines.len() + 1];
     for (i, line) in lines.iter().enumerate().rev() {
@@ -80,7 +90,7 @@ pub(super) fn live<'a>(lines: &'a [Line<'a>]) -> Vec<FxHashSet<&'a str>> {
                 let preds = || {
                     let all = mentions(inst).into_iter();
                     all.filter_map(|(name, written)| Some((own(name)?, written)))
-                        .filter(|(name, _)| is_predicate(name))
+                        .filter(|(name, _)| names.is_predicate(name))
                 };
                 if inst.guard.is_none() {
                     preds().filter(|(_, written)| *written).for_each(|(name, _)| {
@@ -112,6 +122,7 @@ impl<'a> Allocation<'a> {
     pub(super) fn of(
         lines: &'a [Line<'a>],
         registers: &Registers,
+        names: &Names<'_>,
         lanes: u8,
     ) -> Result<Allocation<'a>, Misfit> {
         let mut ranges: Vec<(&str, usize, usize)> = Vec::new();
@@ -138,7 +149,7 @@ impl<'a> Allocation<'a> {
         let words = usize::from(lanes / 32);
         for (name, first, last) in ranges {
             let ty =
-                temporary_type(name).ok_or_else(|| format!("a routine uses `{name}`, which it has not"))?;
+                names.type_of(name).ok_or_else(|| format!("a routine uses `{name}`, which it has not"))?;
             if ty == ".pred" {
                 let end = usize::from(registers.sgprs);
                 let free = |at: &usize| {

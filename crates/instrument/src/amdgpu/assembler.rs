@@ -36,6 +36,8 @@ impl Destination {
 pub(super) enum Fixup {
     /// The branch of one word at this place.
     Branch(usize, Label),
+    /// The `s_setpc_b64` at this place, whose registers have the address of the label.
+    Jump(usize, Label),
     /// The literals at `low` and `high`, which are added to the address of the word `base`.
     Address { base: usize, low: usize, high: usize, to: Destination },
 }
@@ -139,6 +141,12 @@ impl Assembler {
         self.emit(Encoding::Sopp, name, &[Value::Immediate(0)]);
     }
 
+    /// Appends a jump to a label whose address is in two SGPRs.
+    pub(super) fn jump_by(&mut self, pair: u8, to: Label) {
+        self.fixups.push(Fixup::Jump(self.words.len(), to));
+        self.emit(Encoding::Sop1, "s_setpc_b64", &[sgprs(pair, 2)]);
+    }
+
     /// Appends code that puts an address into two SGPRs. It changes SCC.
     pub(super) fn address(&mut self, into: u8, to: Destination) {
         self.emit(Encoding::Sop1, "s_getpc_b64", &[sgprs(into, 2)]);
@@ -195,7 +203,7 @@ impl Assembler {
         }
         for fixup in &mut self.fixups {
             match fixup {
-                Fixup::Branch(word, _) if *word >= from => *word = shifted(*word),
+                Fixup::Branch(word, _) | Fixup::Jump(word, _) if *word >= from => *word = shifted(*word),
                 Fixup::Address { base, low, high, .. } if *base > from => {
                     // The word behind `s_getpc_b64`, which it counts from.
                     (*base, *low, *high) = (shifted(*base - 1) + 1, shifted(*low), shifted(*high));
@@ -211,7 +219,7 @@ impl Assembler {
             Fixup::Branch(from, to) => {
                 self.labels[to.0].is_some_and(|to| i16::try_from(to as i64 - (*from as i64 + 1)).is_err())
             }
-            Fixup::Address { .. } => false,
+            Fixup::Address { .. } | Fixup::Jump(..) => false,
         })
     }
 
@@ -234,6 +242,7 @@ impl Assembler {
                     let word = &mut self.words[from];
                     *word = *word & 0xffff_0000 | u32::from(short.cast_unsigned());
                 }
+                Fixup::Jump(..) => {}
                 Fixup::Address { base, low, high, to } => {
                     let to = match to {
                         Destination::Label(label) => at(place(label)?),
@@ -258,6 +267,8 @@ fn spelled(family: Family, name: &str) -> &str {
         ("v_subb_co_u32", "v_sub_co_ci_u32"),
     ];
     let gfx11 = [
+        ("s_ff1_i32_b32", "s_ctz_i32_b32"),
+        ("s_ff1_i32_b64", "s_ctz_i32_b64"),
         ("s_andn2_b32", "s_and_not1_b32"),
         ("s_andn2_b64", "s_and_not1_b64"),
         ("global_load_dword", "global_load_b32"),
@@ -270,6 +281,22 @@ fn spelled(family: Family, name: &str) -> &str {
         ("global_store_dword", "global_store_b32"),
         ("global_store_dwordx2", "global_store_b64"),
         ("global_store_dwordx4", "global_store_b128"),
+        ("global_atomic_add", "global_atomic_add_u32"),
+        ("global_atomic_umin", "global_atomic_min_u32"),
+        ("global_atomic_smin", "global_atomic_min_i32"),
+        ("global_atomic_umin_x2", "global_atomic_min_u64"),
+        ("global_atomic_smin_x2", "global_atomic_min_i64"),
+        ("global_atomic_umax", "global_atomic_max_u32"),
+        ("global_atomic_smax", "global_atomic_max_i32"),
+        ("global_atomic_umax_x2", "global_atomic_max_u64"),
+        ("global_atomic_smax_x2", "global_atomic_max_i64"),
+        ("global_atomic_and", "global_atomic_and_b32"),
+        ("global_atomic_or", "global_atomic_or_b32"),
+        ("global_atomic_and_x2", "global_atomic_and_b64"),
+        ("global_atomic_or_x2", "global_atomic_or_b64"),
+        ("global_atomic_xor_x2", "global_atomic_xor_b64"),
+        ("global_atomic_swap", "global_atomic_swap_b32"),
+        ("v_ffbh_u32", "v_clz_i32_u32"),
         ("global_atomic_add_x2", "global_atomic_add_u64"),
         ("global_atomic_xor", "global_atomic_xor_b32"),
         ("global_atomic_cmpswap_x2", "global_atomic_cmpswap_b64"),

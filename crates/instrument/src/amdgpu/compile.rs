@@ -14,7 +14,6 @@
 //! # Limitations
 //! - The code has not run on hardware. [`waits`](super::waits) inserts the waits that hardware wants between
 //!   instructions.
-//! - Exchanges between lanes are refused, which level `events` needs.
 
 use std::collections::BTreeSet;
 
@@ -43,7 +42,7 @@ pub(super) fn compile(
     scc_is_live: bool,
 ) -> Result<Used, Misfit> {
     let fused = fuse(lines);
-    let mut allocation = Allocation::of(lines, registers, asm.lanes)?;
+    let mut allocation = Allocation::of(lines, registers, names, asm.lanes)?;
     let mut swap = registers.swap.clone();
     if let Some(swap) = &mut swap {
         allocation.peak.slots = swap.saves(&allocation.taker)?;
@@ -51,7 +50,7 @@ pub(super) fn compile(
     let mut compiler = Compiler {
         allocation,
         swap,
-        live: live(lines),
+        live: live(lines, names),
         asm,
         registers,
         names,
@@ -232,6 +231,9 @@ impl<'c> Compiler<'c> {
     fn instruction(&mut self, inst: &Instruction<'_>) -> Result<(), String> {
         let parts: Vec<&str> = inst.op.split('.').collect();
         let wide = matches!(parts.last(), Some(&("u64" | "b64" | "s64")));
+        if let Some(done) = self.program(&parts, wide, &inst.args) {
+            return done;
+        }
         match (parts[0], &inst.args[..]) {
             ("mov", [Arg::Vector(to), from]) => self.split(to, from),
             ("mov", [to, Arg::Vector(from)]) => self.joined(to, from),
@@ -240,8 +242,11 @@ impl<'c> Compiler<'c> {
                 self.asm.emit(Encoding::Vop1, "v_readfirstlane_b32", &[sgpr(self.registers.warp), from]);
                 Ok(())
             }
+            ("mov", [to, Arg::Name("%clock" | "%clock64")]) => self.clock(to),
             ("mov" | "cvt", [to, from]) => self.moved(&parts, to, from),
-            ("and" | "or" | "not", [to, rest @ ..]) if parts[1] == "pred" => self.logic(parts[0], to, rest),
+            ("and" | "or" | "xor" | "not", [to, rest @ ..]) if parts[1] == "pred" => {
+                self.logic(parts[0], to, rest)
+            }
             ("and" | "or" | "xor", [to, a, b]) => {
                 let name = format!("v_{}_b32", parts[0]);
                 self.halves(wide, to, a, b, |compiler, to, a, b| compiler.two(&name, to, a, b))
@@ -272,13 +277,76 @@ impl<'c> Compiler<'c> {
             ("setp", [to, a, b, rest @ ..]) => self.compare(&parts, wide, to, [a, b], rest.first()),
             ("selp", [to, a, b, Arg::Name(condition)]) => self.select(wide, to, a, b, condition),
             ("ld", [to, Arg::Address(base, offset)]) => self.load(&parts, to, base, *offset),
+            ("st", [Arg::Address(base, offset), Arg::Vector(words)]) => {
+                self.store_row(&parts, base, *offset, words)
+            }
             ("st", [Arg::Address(base, offset), from]) => self.store(&parts, base, *offset, from),
             ("atom" | "red", rest) => self.atomic(&parts, rest).ok_or_else(|| unsupported(inst))?,
-            _ => Err(unsupported(inst)),
+            (_, args) => self.exchange(&parts, args).ok_or_else(|| unsupported(inst))?,
         }
     }
 }
 
 fn unsupported(inst: &Instruction<'_>) -> String {
     format!("AMD code has no `{}` for routines", inst.op)
+}
+
+#[cfg(test)]
+mod tests {
+    use prlx_isa::amdgpu::Target;
+    use prlx_isa::amdgpu::inst::{Inst, Reg, Value};
+    use rustc_hash::FxHashMap;
+
+    use super::super::allocation::Names;
+    use super::super::assembler::{Assembler, sgpr};
+    use super::super::numbers::Used;
+    use super::super::registers::{Registers, Vectors};
+    use super::super::routine;
+    use super::compile;
+
+    /// A routine as instructions, and the register that it keeps SCC in.
+    fn compiled(target: Target, lanes: u8, text: &str, scc_is_live: bool) -> (Vec<Inst>, u8) {
+        let mut asm = Assembler::new(target, lanes);
+        let none = std::iter::empty();
+        let used = Used { vector: 8, scalar: 8, ..Used::default() };
+        let registers = Registers::above(used, target, lanes, none, None, false, &Vectors::Free).unwrap();
+        let (function, specials) = (FxHashMap::default(), FxHashMap::default());
+        let names = Names { function: &function, specials: &specials, declared: &[] };
+        let lines = routine::lines(text).unwrap();
+        compile(&mut asm, &registers, &names, &lines, scc_is_live).unwrap();
+        (asm.placed.iter().map(|placed| placed.inst).collect(), registers.scc)
+    }
+
+    /// What changes SCC and must not lose it.
+    const CHANGES: &str = "mov.u32 %prlx_a, 5;\nsetp.eq.u32 %prlx_q, %prlx_a, 5;\n@%prlx_q bra $end;\n\
+                           redux.sync.xor.b32 %prlx_b, %prlx_a, %prlx_mask;\n$end:";
+
+    #[test]
+    fn scc_is_kept_where_it_is_live() {
+        for (target, lanes) in [
+            (Target::Gfx90a, 64),
+            (Target::Gfx942, 64),
+            (Target::Gfx950, 64),
+            (Target::Gfx1030, 32),
+            (Target::Gfx1100, 64),
+            (Target::Gfx1201, 32),
+        ] {
+            let (code, kept) = compiled(target, lanes, CHANGES, true);
+            let changes = |inst: &Inst| inst.registers().unwrap().writes.contains(&Reg::Scc);
+            let first = code.iter().position(changes).unwrap();
+            let save = code.iter().position(|inst| inst.name() == "s_cselect_b32").unwrap();
+            assert!(save < first, "{target}: SCC is lost before it is kept");
+            let writes_kept = |inst: &Inst| inst.registers().unwrap().writes.contains(&Reg::S(kept));
+            assert_eq!(code.iter().filter(|inst| writes_kept(inst)).count(), 1, "{target}");
+            let last = code.iter().rposition(changes).unwrap();
+            let operands: Vec<Value> = code[last].operands().iter().map(|o| o.value).collect();
+            assert_eq!(code[last].name(), "s_cmp_lg_u32", "{target}");
+            assert_eq!(operands, [sgpr(kept), Value::Integer(0)], "{target}");
+            // Nothing branches past the instruction that brings SCC back.
+            assert!(code[last..].iter().all(|inst| inst.branch_offset().is_none()), "{target}");
+            let (code, kept) = compiled(target, lanes, CHANGES, false);
+            let reads = |inst: &Inst| inst.registers().unwrap().reads.contains(&Reg::S(kept));
+            assert!(!code.iter().any(reads), "{target}: SCC is kept for nothing");
+        }
+    }
 }

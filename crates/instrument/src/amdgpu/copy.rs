@@ -10,7 +10,7 @@ use prlx_isa::amdgpu::inst::{Bank, Encoding, Inst, Reg, Value};
 use prlx_isa::amdgpu::object::{CodeObject, Descriptor, Kernel};
 use prlx_isa::amdgpu::{Family, Native, Register, RegisterMap};
 use prlx_isa::view::{self, Function, FunctionKind, InstId, Module};
-use prlx_plan::{Action, At, FunctionPlan, Plan, RegisterChoice};
+use prlx_plan::{Action, At, FunctionPlan, Insertion, Plan, RegisterChoice};
 use rustc_hash::FxHashMap;
 
 use super::allocation::{Names, Special, outer_registers};
@@ -24,7 +24,7 @@ use super::numbers::{Set, Used};
 use super::registers::Registers;
 use super::routine;
 use super::spill::{Home, Store, Swap};
-use crate::ptx::Routines;
+use crate::ptx::{Routines, Text};
 
 /// A group of functions under construction.
 pub(super) struct Group<'a> {
@@ -50,6 +50,8 @@ pub(super) struct Group<'a> {
     pub(super) places: u32,
     /// Whether branches of the original are by address, as some are too long.
     pub(super) far: bool,
+    /// Special registers that registers of inserted code keep: each with the name of that.
+    pub(super) kept: Vec<(&'static str, &'static str)>,
     /// Whether insertions need to know which lanes are where the wave is.
     pub(super) tracks: bool,
     /// If inserted code uses registers of functions: those that each function of the group and all that it
@@ -106,7 +108,8 @@ impl Group<'_> {
             self.registers.leave(&mut self.asm, true);
         }
         let mut descriptor = None;
-        let mut specials = FxHashMap::default();
+        let sizes = kernels::sizes();
+        let mut specials = sizes.clone();
         self.asm.place(entry);
         if let Some((kernel, mut now)) = now {
             specials = kernels::specials(&now);
@@ -115,6 +118,10 @@ impl Group<'_> {
             copy.registers.hold(&copy.place(None), Set::default())?;
             copy.registers.keep(&mut self.asm);
             self.routine(&copy, None, &self.routines.warp_index(f), false, &specials)?;
+            self.routine(&copy, None, &Routines::keep_specials(&self.kept), false, &specials)?;
+            let mut copied: Vec<usize> = self.entries.keys().copied().collect();
+            copied.sort_unstable();
+            self.routine(&copy, None, &self.routines.begin_visits(&copied), false, &specials)?;
             kernels::restore(&mut self.asm, &kernel.descriptor, &now);
             now.set_entry_offset(0);
             descriptor = Some(now);
@@ -135,7 +142,7 @@ impl Group<'_> {
             if let Some(number) = copy.waits.get(&at).copied() {
                 self.rejoin(&copy, at, number, live)?;
             }
-            self.insert(&copy, At::Before(id), live, &specials)?;
+            self.insert(&copy, At::Before(id), live, &sizes)?;
             let inst = &function.insts[at];
             let native = inst.semantics.native.get::<Native>();
             if native.is_none() && inst.class == view::Class::Exit {
@@ -149,7 +156,7 @@ impl Group<'_> {
                 let broken = clauses.contains(&at);
                 self.machine(&copy, inst, native, broken, live)?;
             }
-            self.insert(&copy, At::After(id), copy.scc_is_live[at + 1], &specials)?;
+            self.insert(&copy, At::After(id), copy.scc_is_live[at + 1], &sizes)?;
         }
         Ok(descriptor)
     }
@@ -177,11 +184,16 @@ impl Group<'_> {
         specials: &FxHashMap<&'static str, Special>,
     ) -> Result<(), Misfit> {
         let place = place_of(at);
-        for insertion in copy.insertions.get(&at).map_or(&[][..], Vec::as_slice) {
-            let text = self.routines.text(copy.f, insertion);
+        for text in self.texts(copy, at) {
             self.routine(copy, place, &text, live, specials)?;
         }
         Ok(())
+    }
+
+    /// The routines at a place.
+    fn texts(&self, copy: &CopiedFunction<'_>, at: At) -> Vec<Text> {
+        let insertions: Vec<&Insertion> = copy.insertions.get(&at).into_iter().flatten().collect();
+        self.routines.texts(copy.f, &insertions)
     }
 
     /// What registers hold at the places of a function, if inserted code uses some of them.
@@ -189,11 +201,10 @@ impl Group<'_> {
         let Some(named) = &self.named else { return Ok(None) };
         let mut read = vec![Set::default(); copy.function.insts.len() + 1];
         // Only the routine at a kernel's entry reads special registers, and these are in `begun`.
-        let names = Names { function: &copy.names, specials: &FxHashMap::default() };
-        for (at, insertions) in &copy.insertions {
-            for insertion in insertions {
-                let text = self.routines.text(copy.f, insertion);
-                let lines = routine::lines(&text).map_err(|e| e.message)?;
+        let names = Names { function: &copy.names, specials: &FxHashMap::default(), declared: &[] };
+        for at in copy.insertions.keys() {
+            for text in self.texts(copy, *at) {
+                let lines = routine::lines(&text.lines).map_err(|e| e.message)?;
                 if let Some(read) = read.get_mut(place_of(*at).unwrap_or(0)) {
                     *read = read.or(outer_registers(&lines, &names));
                 }
@@ -213,19 +224,20 @@ impl Group<'_> {
         &mut self,
         copy: &CopiedFunction<'_>,
         place: Option<usize>,
-        text: &str,
+        text: &Text,
         live: bool,
         specials: &FxHashMap<&'static str, Special>,
     ) -> Result<(), Misfit> {
-        let lines = routine::lines(text).map_err(|e| e.message)?;
+        let lines = routine::lines(&text.lines).map_err(|e| e.message)?;
         if lines.is_empty() {
             return Ok(());
         }
-        let names = Names { function: &copy.names, specials };
+        let names = Names { function: &copy.names, specials, declared: &text.declared };
         let read = outer_registers(&lines, &names);
         let here = copy.registers.at(&copy.place(place), &lines, read)?;
         let registers = here.as_ref().unwrap_or(&copy.registers);
-        let peak = compile(&mut self.asm, registers, &names, &lines, live)?;
+        let compiled = compile(&mut self.asm, registers, &names, &lines, live);
+        let peak = compiled.map_err(|why| copy.located(place, why))?;
         self.peak = self.peak.max(peak);
         Ok(())
     }
@@ -440,20 +452,33 @@ impl Group<'_> {
                 self.asm.jump("s_branch", to);
                 return Ok(());
             }
-            (_, false, _) => self.inserted(live, |asm| asm.address(pair, Destination::Label(to))),
+            (_, false, _) => {
+                self.inserted(live, |asm| asm.address(pair, Destination::Label(to)));
+                self.asm.jump_by(pair, to);
+            }
             (true, true, Some(landing)) => {
                 self.registers.enter(&mut self.asm, true);
                 self.asm.address(pair, Destination::Label(landing));
+                self.asm.jump_by(pair, landing);
             }
             (true, true, None) => return Err(Misfit::Registers(misfit::Bank::Scalar)),
         }
-        self.asm.emit(Encoding::Sop1, "s_setpc_b64", &[sgprs(pair, 2)]);
         Ok(())
     }
 
     /// A call of a copy, or a jump to one after which the function has returned.
     fn call(&mut self, machine: &Inst, inst: &view::Inst, entry: Label, live: bool) -> Result<(), Misfit> {
         if machine.name() == "s_setpc_b64" {
+            let pair = machine.operands().first().map(|o| o.value);
+            if let (false, Some(_), Some(Value::Registers { bank: Bank::Scalar, first, .. })) =
+                (self.far, &self.registers.borrowed, pair)
+            {
+                // A callee does not know which registers had its address. Without a pair of its own, a branch
+                // would do, but readers take one to another function for none.
+                self.address(first, Destination::Label(entry), live);
+                self.asm.jump_by(first, entry);
+                return Ok(());
+            }
             let callee = self.module.callee(inst).map(view::FuncId::index);
             let landing = callee.and_then(|f| self.far_entries.get(&f)).copied();
             return self.jump(entry, landing, live);

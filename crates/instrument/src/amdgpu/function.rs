@@ -11,6 +11,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::assembler::Label;
 use super::liveness::{Place, Places};
+use super::misfit::Misfit;
 use super::registers::Registers;
 
 /// The registers of a function by name, and whether it is a predicate.
@@ -129,6 +130,16 @@ impl CopiedFunction<'_> {
         all.unwrap_or(Place::UNKNOWN)
     }
 
+    /// A reason with the place of the inserted code that is refused for it.
+    pub(super) fn located(&self, before: Option<usize>, why: Misfit) -> Misfit {
+        let Misfit::Other(what) = why else { return why };
+        let native = |at: usize| self.function.insts.get(at)?.semantics.native.get::<Native>();
+        Misfit::Other(match before.map(|at| native(at).or_else(|| native(at.checked_sub(1)?))) {
+            Some(Some(native)) => format!("{what}, at `{}` ({:#x})", native.inst.print(), native.address),
+            _ => format!("{what}, where the function begins"),
+        })
+    }
+
     pub(super) fn label_of(&self, inst: &view::Inst) -> Option<Label> {
         self.labels.get(first_of(self.function, inst)?).copied()
     }
@@ -162,5 +173,31 @@ impl CopiedFunction<'_> {
             }
         }
         out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use prlx_isa::amdgpu::Native;
+    use prlx_isa::amdgpu::object::CodeObject;
+
+    #[test]
+    fn scc_is_live_where_a_back_edge_leads_to_its_reader() {
+        for target in ["gfx90a", "gfx942", "gfx1030", "gfx1100"] {
+            let root = env!("CARGO_MANIFEST_DIR");
+            let bytes = std::fs::read(format!("{root}/../../tests/kernels/amd/full.{target}.co")).unwrap();
+            let module = prlx_isa::amdgpu::read(&CodeObject::read(&bytes).unwrap()).unwrap();
+            let flags = module.functions.iter().find(|f| f.name == "flags").unwrap();
+            let live = super::scc_is_live(flags);
+            let place = |text: &str| {
+                let is_it = |inst: &prlx_isa::view::Inst| {
+                    inst.semantics.native.get::<Native>().is_some_and(|n| n.inst.print().starts_with(text))
+                };
+                flags.insts.iter().position(is_it).unwrap()
+            };
+            // The loop begins with `s_cselect_b32`. It is reached from above, and by `s_branch`.
+            assert!(live[place("s_cselect_b32 s12")] && live[place("s_branch")], "{target}");
+            assert!(!live[place("s_bitcmp1_b32")] && !live[place("s_cmp_eq_u32 s10")], "{target}");
+        }
     }
 }

@@ -123,8 +123,8 @@ pub(super) fn set_registers(
 /// VCC, FLAT_SCRATCH and XNACK_MASK of gfx9 lie behind the other scalar registers.
 const SPECIAL_SGPRS: u32 = 6;
 
-/// Where special registers are when the copy begins.
-pub(super) fn specials(descriptor: &Descriptor) -> FxHashMap<&'static str, Special> {
+/// Special registers that code finds behind the hidden parameter, wherever it is.
+pub(super) fn sizes() -> FxHashMap<&'static str, Special> {
     let mut out = FxHashMap::default();
     let size = |field| Special::Parameter((HiddenParameter::SIZE + LaunchSize::offset(field)) as u32);
     for (name, field) in [
@@ -133,9 +133,16 @@ pub(super) fn specials(descriptor: &Descriptor) -> FxHashMap<&'static str, Speci
         ("%ntid.z", "block_z"),
         ("%nctaid.x", "grid_x"),
         ("%nctaid.y", "grid_y"),
+        ("%nctaid.z", "grid_z"),
     ] {
         out.insert(name, size(field));
     }
+    out
+}
+
+/// Where special registers are when the copy begins.
+pub(super) fn specials(descriptor: &Descriptor) -> FxHashMap<&'static str, Special> {
+    let mut out = sizes();
     let threads = ["%tid.x", "%tid.y", "%tid.z"];
     for (i, name) in (0u8..).zip(threads) {
         let packed = Special::Bits(vgpr(0), 10 * i, 10);
@@ -174,6 +181,9 @@ pub(super) fn begin(asm: &mut Assembler, registers: &Registers, descriptor: &Des
     asm.emit(Encoding::Sop2, "s_addc_u32", &[sgpr(to + 1), sgpr(from + 1), high]);
     asm.mask1("s_mov", registers.launched, EXEC);
     asm.mask1("s_mov", registers.present, EXEC);
+    if let Some(events) = registers.events {
+        asm.emit(Encoding::Sop1, "s_mov_b32", &[sgpr(events), Value::Integer(0)]);
+    }
     if let Some(Store::Scratch(_)) = registers.spill.as_ref().map(|spill| spill.store) {
         set_flat_scratch(asm, registers.jump, descriptor);
     }

@@ -287,8 +287,9 @@ mod tests {
     use super::super::numbers::Used;
     use super::{Place, Places, Set};
     use prlx_isa::amdgpu::Native;
+    use prlx_isa::amdgpu::inst::Reg;
     use prlx_isa::amdgpu::object::CodeObject;
-    use prlx_isa::view::Function;
+    use prlx_isa::view::{Class, Function};
 
     /// A kernel of `tests/kernels/amd/full.s`, and its places without insertions.
     fn places(kernel: &str) -> (Function, Places) {
@@ -347,6 +348,24 @@ mod tests {
         assert!((88..=91).all(|n| !end.late.has_scalar(n)));
         assert!((252..=255).all(|n| !end.late.has_vector(n)));
         assert!([1, 3].iter().all(|n| end.busy.has_vector(*n)) && !end.busy.has_vector(255));
+    }
+
+    #[test]
+    fn a_call_reads_what_its_callee_names() {
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/kernels/amd/calls.gfx942.co");
+        let bytes = std::fs::read(file).unwrap();
+        let module = prlx_isa::amdgpu::read(&CodeObject::read(&bytes).unwrap()).unwrap();
+        let function = module.functions.iter().find(|f| f.name == "in_loop").unwrap();
+        let call = function.insts.iter().position(|inst| inst.class == Class::Call).unwrap();
+        let begun = Set::below(Used { vector: 1, scalar: 16, ..Used::default() });
+        let before = |callee: Set| Places::of(function, 64, &[], begun, &|_| Some(callee)).before(call).busy;
+        let named = Set::of(&[Reg::V(200), Reg::S(90)]);
+        // The call stands in a loop, so the callee finds what it left there.
+        assert!(before(named).has_vector(200) && before(named).has_scalar(90));
+        assert!(!before(Set::default()).has_vector(200) && !before(Set::default()).has_scalar(90));
+        // All registers may be named by a callee that is not known.
+        let unknown = Places::of(function, 64, &[], begun, &|_| None).before(call).busy;
+        assert!((0..=255).all(|n| unknown.has_vector(n)));
     }
 
     #[test]

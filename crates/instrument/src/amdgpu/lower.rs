@@ -2,9 +2,9 @@
 //! way that fits.
 
 use prlx_isa::amdgpu::inst::{Encoding, Reg, Value};
-use prlx_isa::amdgpu::object::{AddedCode, AddedFunction, CodeObject, Field};
+use prlx_isa::amdgpu::object::{AddedCode, AddedFunction, CodeObject, Field, Kernel};
 use prlx_isa::amdgpu::{Native, Target};
-use prlx_isa::view::{Class, FunctionKind, Module};
+use prlx_isa::view::{self, Class, FunctionKind, Module};
 use prlx_plan::{Plan, RegisterChoice};
 use prlx_trace::device::INSTRUMENTED;
 use prlx_trace::kernel::Level;
@@ -31,8 +31,8 @@ pub(crate) type Lowered = (Vec<u8>, Vec<(String, String)>);
 /// # Errors
 /// If the level is not supported, or the object is damaged.
 pub(crate) fn lower(object: &CodeObject<'_>, module: &Module, plan: &Plan) -> Result<Lowered, Error> {
-    if matches!(plan.request.level, Level::Events | Level::Probe | Level::Operands) {
-        let what = format!("level {} can't be inserted into AMD code yet", plan.request.level.name());
+    if plan.probe_state.tracks.is_some() {
+        let what = "markers can't be inserted into AMD code yet";
         return Err(Error::new(ErrorKind::Unsupported, span(0, 0), what));
     }
     fits(module, plan)?;
@@ -147,8 +147,17 @@ impl Added<'_> {
             let function = *f;
             routines.counters(function).map(move |(name, size)| (counter(&name, function), size))
         };
-        let state = routines.state().chain(copied.iter().flat_map(counters));
-        let borrow = if how.borrows { Some(borrowed(asm.target, lanes, initial.scalar)?) } else { None };
+        let visits = copied.iter().flat_map(|f| routines.visits(*f));
+        let kept = if self.plan.request.level == Level::Probe {
+            routines.kept_specials(&copied)
+        } else {
+            Vec::new()
+        };
+        let specials = kept.iter().map(|(_, name)| ((*name).to_owned(), 4));
+        let state = routines.state().chain(copied.iter().flat_map(counters)).chain(visits).chain(specials);
+        let counts = self.plan.request.level == Level::Events;
+        let scalars = registers::scalars(lanes, counts);
+        let borrow = if how.borrows { Some(borrowed(asm.target, scalars, initial.scalar)?) } else { None };
         let slots = how.spills.then(|| Store::behind(asm.target, used.accumulation, scratch));
         let named = match self.plan.request.registers {
             RegisterChoice::Free => named.or(Set::below(initial)),
@@ -158,10 +167,11 @@ impl Added<'_> {
             Some(store) => Vectors::Spilled { free: named.others(), store, matrix },
             None => Vectors::Free,
         };
-        let registers = Registers::above(used, asm.target, lanes, state, borrow, &vectors)?;
+        let mut registers = Registers::above(used, asm.target, lanes, state, borrow, counts, &vectors)?;
         if copied.len() > 1 && is_recursive(self.module, group) {
             return Err("its functions call each other in a circle".into());
         }
+        registers.exact_floats = exact_floats(self.object, self.module, group);
         let entries: FxHashMap<usize, Label> = copied.iter().map(|f| (*f, asm.label())).collect();
         let far_entries = copied.iter().map(|f| (*f, asm.label())).collect();
         let mut group = Group {
@@ -177,6 +187,7 @@ impl Added<'_> {
             places: 0,
             far: how.far,
             tracks: self.tracks,
+            kept,
             named: (how.spills || how.borrows).then(|| self.named(group)),
         };
         let mut descriptors = Vec::new();
@@ -232,9 +243,25 @@ impl Added<'_> {
     }
 }
 
+/// Whether kernels of these functions round to nearest and keep denormals, and none changes MODE.
+fn exact_floats(object: &CodeObject<'_>, module: &Module, group: &[usize]) -> bool {
+    let writes = |inst: &view::Inst| {
+        let native = inst.semantics.native.get::<Native>();
+        native.is_some_and(|n| n.inst.registers().is_none_or(|r| r.writes.contains(&Reg::Mode)))
+    };
+    let exact = |kernel: &Kernel| {
+        let field = |field| kernel.descriptor.get(field).unwrap_or(0);
+        // 0: to nearest. 3: denormals of sources and of results are kept.
+        [Field::Round32, Field::Round16And64].map(field) == [0, 0]
+            && [Field::Denorm32, Field::Denorm16And64].map(field) == [3, 3]
+    };
+    let kernels = group.iter().filter_map(|f| kernel(object, module, *f));
+    !group.iter().flat_map(|f| &module.functions[*f].insts).any(writes) && kernels.into_iter().all(exact)
+}
+
 /// The first of the scalar registers to borrow: the highest ones, which hold nothing when a kernel begins.
-fn borrowed(target: Target, lanes: u8, at_begin: u32) -> Result<u32, Misfit> {
-    let first = (registers::scalar_end(target) - registers::scalars(lanes)) & !1;
+fn borrowed(target: Target, scalars: u32, at_begin: u32) -> Result<u32, Misfit> {
+    let first = (registers::scalar_end(target) - scalars) & !1;
     if first < at_begin { Err(Misfit::Registers(Bank::Scalar)) } else { Ok(first) }
 }
 

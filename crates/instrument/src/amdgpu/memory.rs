@@ -26,6 +26,23 @@ impl Compiler<'_> {
         Ok(vec![(Field::Saddr, self.asm.target.no_scalar_address()), (Field::Offset, small_offset(offset)?)])
     }
 
+    /// The registers of an address, and an offset that an instruction has room for.
+    pub(super) fn address_of(&mut self, base: &str, offset: i64) -> Result<(Value, i64), String> {
+        let base = self.place_of(base)?;
+        if is_small(offset) {
+            return Ok((base.whole(), offset));
+        }
+        let sum = self.take_scratch(2)?;
+        let carry = self.registers.masks[0];
+        // The constant register is the last scratch register, and one half is added after the other.
+        let low = self.constant(offset as u32);
+        self.asm.emit(Encoding::Vop3, "v_add_co_u32", &[vgpr(sum), carry, base.half(false), low]);
+        let high = self.constant((offset >> 32) as u32);
+        let operands = [vgpr(sum + 1), carry, base.half(true), high, carry];
+        self.asm.emit(Encoding::Vop3, "v_addc_co_u32", &operands);
+        Ok((vgprs(sum, 2), 0))
+    }
+
     pub(super) fn load(
         &mut self,
         parts: &[&str],
@@ -49,13 +66,14 @@ impl Compiler<'_> {
                 self.load_parameter(to, offset, opcode)?;
                 continue;
             }
+            self.scratch = 0;
+            let (address, offset) = self.address_of(base, offset)?;
             let mut fields = self.place_fields(offset)?;
             if parts.contains(&"relaxed") {
                 // Past the caches of a part of the device. A load's hint has other values than an atomic's.
                 let all = self.coherent(true).into_iter().filter(|(field, _)| *field != Field::Th);
                 fields.extend(all);
             }
-            let address = self.place_of(base)?.whole();
             self.asm.emit_with(Encoding::Global, opcode, &[to, address], &fields);
         }
         self.wait();
@@ -88,13 +106,13 @@ impl Compiler<'_> {
         offset: i64,
         from: &Arg<'_>,
     ) -> Result<(), String> {
-        let address = self.place_of(base)?.whole();
+        let (address, offset) = self.address_of(base, offset)?;
         let mut fields = self.place_fields(offset)?;
         if parts.contains(&"relaxed") {
             fields.extend(self.coherent(false));
         }
         let (opcode, data) = match parts.last() {
-            Some(&"u64") => ("global_store_dwordx2", self.pair(from)?),
+            Some(&("u64" | "b64")) => ("global_store_dwordx2", self.pair(from)?),
             Some(&"u16") => ("global_store_short", self.half(from, false)?),
             Some(&"u8") => ("global_store_byte", self.half(from, false)?),
             _ => ("global_store_dword", self.half(from, false)?),
@@ -120,10 +138,18 @@ impl Compiler<'_> {
         (base, offset): (&str, i64),
         values: &[Arg<'_>],
     ) -> Result<(), String> {
-        let address = self.place_of(base)?.whole();
+        if parts.contains(&"acq_rel") {
+            self.fence();
+        }
+        let (address, offset) = self.address_of(base, offset)?;
         let mut fields = self.place_fields(offset)?;
         fields.extend(self.coherent(old.is_some()));
-        let (opcode, data) = match (parts[2], parts[3], values) {
+        let operation = parts.iter().position(|part| *part == "global").map_or(2, |at| at + 1);
+        let (operation, ty) = match parts.get(operation..) {
+            Some([operation, ty]) => (*operation, *ty),
+            _ => return Err(format!("a routine has {}", parts.join("."))),
+        };
+        let (opcode, data) = match (operation, ty, values) {
             ("add", "u64", [value]) => {
                 let value = self.pair(value)?;
                 ("global_atomic_add_x2", self.in_registers(value, 2)?)
@@ -137,6 +163,16 @@ impl Compiler<'_> {
                 self.set(vgpr(first + 2), 0);
                 self.set(vgpr(first + 3), 0);
                 ("global_atomic_cmpswap_x2", vgprs(first, 4))
+            }
+            ("add", "f64", _) if self.asm.target.family() > Family::Gfx9 => {
+                let what = "a sum of floating-point values needs an atomic addition of f64";
+                return Err(format!("{what}, which {} does not have", self.asm.target));
+            }
+            (_, _, [value]) => {
+                let opcode = atomic_opcode(operation, ty)
+                    .ok_or_else(|| format!("a routine has {} of {values:?}", parts.join(".")))?;
+                let data = if ty.ends_with("64") { self.pair(value)? } else { self.half(value, false)? };
+                (opcode, self.in_registers(data, if ty.ends_with("64") { 2 } else { 1 })?)
             }
             _ => return Err(format!("a routine has {} of {values:?}", parts.join("."))),
         };
@@ -188,6 +224,34 @@ impl Assembler {
         };
         self.emit(Encoding::Sopp, "s_waitcnt", &[Value::Immediate(all)]);
     }
+}
+
+/// The name of an atomic operation on gfx9.
+fn atomic_opcode(operation: &str, ty: &str) -> Option<&'static str> {
+    Some(match (operation, ty) {
+        ("add", "u32") => "global_atomic_add",
+        ("add", "f64") => "global_atomic_add_f64",
+        ("min", "u32") => "global_atomic_umin",
+        ("min", "s32") => "global_atomic_smin",
+        ("min", "u64") => "global_atomic_umin_x2",
+        ("min", "s64") => "global_atomic_smin_x2",
+        ("max", "u32") => "global_atomic_umax",
+        ("max", "s32") => "global_atomic_smax",
+        ("max", "u64") => "global_atomic_umax_x2",
+        ("max", "s64") => "global_atomic_smax_x2",
+        ("and", "b32") => "global_atomic_and",
+        ("or", "b32") => "global_atomic_or",
+        ("and", "b64") => "global_atomic_and_x2",
+        ("or", "b64") => "global_atomic_or_x2",
+        ("xor", "b64") => "global_atomic_xor_x2",
+        ("exch", "b32") => "global_atomic_swap",
+        _ => return None,
+    })
+}
+
+/// Whether all targets have room for an offset.
+pub(super) fn is_small(offset: i64) -> bool {
+    (0..2048).contains(&offset)
 }
 
 /// An offset that all targets have room for.

@@ -17,7 +17,7 @@
 //!
 //! # Limitations
 //! - Functions that are called through pointers are not copied: the original runs, and records nothing.
-//! - Levels `events` and `probe`, and visit counters of level `operands`, are refused.
+//! - Markers are refused, and what of probe programs `programs.rs` and `operands.rs` say.
 //! - Nothing ran on hardware.
 
 mod allocation;
@@ -29,12 +29,14 @@ mod copy;
 mod exec;
 mod function;
 mod kernels;
+mod lanes;
 mod liveness;
 mod lower;
 mod memory;
 mod misfit;
 mod numbers;
 mod operands;
+mod programs;
 mod registers;
 mod routine;
 mod spill;

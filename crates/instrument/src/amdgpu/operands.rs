@@ -8,7 +8,7 @@ use super::assembler::{EXEC, sgpr, sgprs, vgpr, vgprs};
 use super::compile::Compiler;
 use super::numbers::Place;
 use super::routine::{Arg, own};
-use crate::ptx::GRID_WARP;
+use crate::ptx::{GRID_WARP, KEPT_SPECIALS};
 
 impl Compiler<'_> {
     /// The registers of a result.
@@ -95,10 +95,15 @@ impl Compiler<'_> {
                 self.asm.emit(Encoding::Vop1, "v_mov_b32", &[to, sgpr(self.registers.warp)]);
                 return Ok(to);
             }
-            // One magazine for all: which part of the device runs the wave is not asked.
-            (_, None) if name == "%smid" => return Ok(Value::Integer(0)),
             (_, Some(Register::Word(reg))) => *reg,
-            _ => return Err(format!("a routine reads `{name}`")),
+            _ => {
+                let kept = KEPT_SPECIALS.iter().find(|(special, _)| *special == name);
+                let kept = kept.and_then(|(_, kept)| self.registers.state.get(*kept));
+                return kept.map(|place| place.whole()).ok_or_else(|| match builtin(name) {
+                    Some(builtin) => format!("builtin `{builtin}` can't be read by inserted AMD code"),
+                    None => format!("a routine reads `{name}`"),
+                });
+            }
         };
         let exec = |high: bool| match self.registers.exec {
             Value::Registers { first, .. } => sgpr(first + u8::from(high)),
@@ -196,6 +201,15 @@ impl Compiler<'_> {
             self.asm.mask1("s_mov", mask, value);
         }
         Ok(())
+    }
+}
+
+/// The builtin of probe programs that reads a special register.
+fn builtin(special: &str) -> Option<&'static str> {
+    match special {
+        "%globaltimer" => Some("time"),
+        "%smid" => Some("sm"),
+        _ => None,
     }
 }
 

@@ -39,6 +39,10 @@ pub(super) struct Registers {
     pub(super) parameters: u8,
     /// SGPR with the number of the warp in the grid.
     pub(super) warp: u8,
+    /// SGPR with the number of events of the wave so far, at level `events`.
+    pub(super) events: Option<u8>,
+    /// Whether floating-point operations of the kernels are those that probe programs mean.
+    pub(super) exact_floats: bool,
     /// SGPR with SCC while a routine runs.
     pub(super) scc: u8,
     /// First SGPR of an address that is jumped to.
@@ -68,9 +72,9 @@ pub(super) struct Registers {
     pub(super) waits: bool,
 }
 
-/// How many scalar registers inserted code needs at most.
-pub(super) fn scalars(lanes: u8) -> u32 {
-    let (masks, others) = (3 + 3 + 4, 6);
+/// How many scalar registers inserted code needs at most. `counts`: it counts events.
+pub(super) fn scalars(lanes: u8, counts: bool) -> u32 {
+    let (masks, others) = (3 + 3 + 4, if counts { 8 } else { 6 });
     masks * u32::from(lanes) / 32 + others
 }
 
@@ -97,7 +101,8 @@ pub(super) enum Vectors {
 
 impl Registers {
     /// Registers above those in use. `state` has the size in bytes of each register that is live through a
-    /// function. `borrow`: the first of [`scalars`] scalar registers to borrow.
+    /// function. `borrow`: the first of [`scalars`] scalar registers to borrow. `counts`: whether
+    /// inserted code counts events.
     ///
     /// # Errors
     /// Which bank has too few registers left.
@@ -107,10 +112,11 @@ impl Registers {
         lanes: u8,
         state: impl Iterator<Item = (String, u64)>,
         borrow: Option<u32>,
+        counts: bool,
         vectors: &Vectors,
     ) -> Result<Registers, Misfit> {
         let words = if lanes == 64 { 2 } else { 1 };
-        let end = borrow.map_or(scalar_end(target), |first| first + scalars(lanes));
+        let end = borrow.map_or(scalar_end(target), |first| first + scalars(lanes, counts));
         let mut scalar =
             Numbers { next: borrow.unwrap_or(used.scalar.next_multiple_of(2)), end, bank: Bank::Scalar };
         let mut mask = || scalar.take(words).map(|first| sgprs(first, words as u8));
@@ -120,6 +126,7 @@ impl Registers {
         let parameters = scalar.take(2)?;
         let jump = scalar.take(2)?;
         let (warp, scc) = (scalar.take(1)?, scalar.take(1)?);
+        let events = if counts { Some(scalar.take(1)?) } else { None };
         let first_mask = scalar.take(0)?;
         let borrowed = |kept, passed| {
             let words = |value| match value {
@@ -127,11 +134,11 @@ impl Registers {
                 _ => Vec::new(),
             };
             let still = [words(launched), vec![parameters, parameters + 1]].concat();
-            let moving = [words(present), vec![warp]].concat();
+            let moving = [words(present), vec![warp], events.into_iter().collect()].concat();
             borrow.map(|first| Borrowed {
                 kept,
                 first: first as u8,
-                count: scalars(lanes) as u8,
+                count: scalars(lanes, counts) as u8,
                 changing: moving.len(),
                 state: [still, moving].concat(),
                 passed,
@@ -144,6 +151,8 @@ impl Registers {
             masks,
             parameters,
             warp,
+            events,
+            exact_floats: false,
             scc,
             jump,
             away: Home::Slot(0, false),
@@ -259,7 +268,7 @@ impl Registers {
             &mut out.first_mask,
             &mut out.sgprs,
         ];
-        numbers.into_iter().for_each(|number| *number -= by);
+        numbers.into_iter().chain(&mut out.events).for_each(|number| *number -= by);
         out.borrowed.iter_mut().for_each(|borrowed| borrowed.moved_down(by));
         out
     }

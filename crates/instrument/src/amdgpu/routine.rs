@@ -100,6 +100,13 @@ fn argument(text: &str) -> Option<Arg<'_>> {
             None => Arg::Address(address, 0),
         });
     }
+    // Bits, as integers or as floating-point values.
+    for (prefix, bits) in [("0x", 64), ("0f", 32), ("0d", 64)] {
+        if let Some(digits) = text.strip_prefix(prefix) {
+            let value = u64::from_str_radix(digits, 16).ok().filter(|value| value >> (bits - 1) >> 1 == 0)?;
+            return Some(Arg::Int(value.cast_signed()));
+        }
+    }
     if text.starts_with(|c: char| c == '-' || c.is_ascii_digit()) {
         return Some(Arg::Int(text.parse().ok()?));
     }

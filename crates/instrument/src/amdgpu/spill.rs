@@ -25,6 +25,7 @@ use super::liveness::Place as CodePlace;
 use super::misfit::{self, Misfit};
 use super::numbers::{Place, Set};
 use super::routine::{Line, mentions, own};
+use crate::ptx::KEPT_SPECIALS;
 
 /// Where slots are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -207,7 +208,9 @@ impl Spill {
         let insts =
             lines.iter().filter_map(|line| if let Line::Inst(inst) = line { Some(inst) } else { None });
         for (name, written) in insts.flat_map(mentions) {
-            let Some((name, home)) = own(name).and_then(|own| self.state.get_key_value(own)) else {
+            let kept = || KEPT_SPECIALS.iter().find(|(special, _)| *special == name).map(|(_, kept)| *kept);
+            let found = own(name).or_else(kept).and_then(|own| self.state.get_key_value(own));
+            let Some((name, home)) = found else {
                 continue;
             };
             let place = match (*home, state.get(name)) {

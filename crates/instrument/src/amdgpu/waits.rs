@@ -11,6 +11,8 @@
 //! - Branches to an instruction also reach the waits before it, and an address that is computed from the
 //!   program counter stays right.
 
+use std::collections::BTreeSet;
+
 use prlx_isa::amdgpu::Family;
 use prlx_isa::amdgpu::hazards::{Code, Need, State};
 use prlx_isa::amdgpu::inst::{Encoding, Inst, Value};
@@ -77,8 +79,9 @@ fn needs(asm: &Assembler, placed: &[Placed], is_kernel: bool, mended: bool) -> V
     let ways = ways(asm, placed);
     let first = if is_kernel { State::default() } else { State::of_function(asm.target) };
     let mut at_begin = FxHashMap::from_iter([(0, first)]);
-    let mut waiting = vec![0];
-    while let Some(begin) = waiting.pop() {
+    // Most branches go forward: in the order of the code, few places are analysed twice.
+    let mut waiting = BTreeSet::from([0]);
+    while let Some(begin) = waiting.pop_first() {
         let mut now = at_begin.get(&begin).cloned().unwrap_or_default();
         for (at, one) in placed.iter().enumerate().skip(begin) {
             if at > begin && ways.begins.contains(&at) {
@@ -113,11 +116,11 @@ fn needs(asm: &Assembler, placed: &[Placed], is_kernel: bool, mended: bool) -> V
 }
 
 /// Joins a state with that of a place. If it changes, its code is analysed again.
-fn arrive(at_begin: &mut FxHashMap<usize, State>, waiting: &mut Vec<usize>, at: usize, now: &State) {
+fn arrive(at_begin: &mut FxHashMap<usize, State>, waiting: &mut BTreeSet<usize>, at: usize, now: &State) {
     let joined = at_begin.get(&at).map_or_else(|| now.clone(), |before| before.join(now));
     if at_begin.get(&at) != Some(&joined) {
         at_begin.insert(at, joined);
-        waiting.push(at);
+        waiting.insert(at);
     }
 }
 
@@ -133,7 +136,7 @@ fn ways(asm: &Assembler, placed: &[Placed]) -> Ways {
     let mut by_address = Vec::new();
     for fixup in &asm.fixups {
         match fixup {
-            Fixup::Branch(from, to) => {
+            Fixup::Branch(from, to) | Fixup::Jump(from, to) => {
                 if let (Some(from), Some(to)) = (number(*from), label(*to)) {
                     targets.entry(from).or_default().push(to);
                 }
@@ -143,9 +146,9 @@ fn ways(asm: &Assembler, placed: &[Placed]) -> Ways {
     }
     by_address.sort_unstable();
     by_address.dedup();
-    // A jump by address may go to any place whose address is computed.
+    // Another jump by address may go to any place whose address is computed.
     for (at, one) in placed.iter().enumerate() {
-        if one.inst.name() == "s_setpc_b64" {
+        if one.inst.name() == "s_setpc_b64" && !targets.contains_key(&at) {
             targets.entry(at).or_default().extend(&by_address);
         }
     }

@@ -59,6 +59,20 @@ impl Lowering<'_> {
         ));
     }
 
+    /// `%~b`: number of warps of a CTA.
+    pub(super) fn warps_per_cta(&self, s: &mut Snippet<'_>) {
+        let bits = self.lane_bits();
+        s.ptx(&format!(
+            "mov.u32 %~b, %ntid.x;
+             mov.u32 %~a, %ntid.y;
+             mul.lo.u32 %~b, %~b, %~a;
+             mov.u32 %~a, %ntid.z;
+             mad.lo.u32 %~b, %~b, %~a, {};
+             shr.u32 %~b, %~b, {bits};",
+            (1 << bits) - 1,
+        ));
+    }
+
     /// `%~context`: address of the context, or 0.
     pub(super) fn context(&self, s: &mut Snippet<'_>) {
         match self.in_kernel() || self.output == Output::AmdGpu {
@@ -74,7 +88,7 @@ impl Lowering<'_> {
     /// loaded from the context. Both paths meet at the label `told`.
     pub(super) fn record_base(&self, s: &mut Snippet<'_>, to: &str, field: &str, told: &str) {
         if self.output == Output::AmdGpu {
-            return;
+            return s.ptx(&format!("ld.global.u64 {to}, [%~context+{}];", Context::offset(field)));
         }
         if self.in_kernel() {
             s.ptx(&format!(
@@ -128,6 +142,14 @@ impl Lowering<'_> {
         [told, any, found]: [&str; 3],
     ) {
         self.record_base(s, to, "records", told);
+        if self.output == Output::AmdGpu {
+            s.ptx(&format!("setp.eq.u64 %~q, {to}, 0;\n@%~q bra {nowhere};"));
+            self.warp_index(s);
+            // Number of the warp in its CTA.
+            self.warps_per_cta(s);
+            s.ptx("rem.u32 %~a, %~warp, %~b;");
+            return;
+        }
         s.ptx(&format!(
             "setp.eq.u32 %~q, %~d, 0;
              @%~q bra {any};

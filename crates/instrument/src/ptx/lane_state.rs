@@ -186,6 +186,11 @@ pub(super) fn visit(counter: u32) -> String {
     format!("visit{counter}")
 }
 
+/// Name of the register of a visit counter of AMD code, which all functions keep.
+pub(super) fn visit_of(function: usize, counter: u32) -> String {
+    format!("visit{function}_{counter}")
+}
+
 /// Size of a variable's register, bytes.
 pub(super) fn variable_size(ty: Ty) -> u64 {
     if ty.bits() == 64 { 8 } else { 4 }

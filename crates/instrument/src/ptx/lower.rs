@@ -14,7 +14,7 @@ use crate::ptx::call_sites::Calls;
 use crate::ptx::lane_state::StateLayout;
 use crate::ptx::lowering::{Lowering, Output, visit_counters};
 use crate::ptx::markers::registers::{LoopConstants, open_span_registers};
-use crate::ptx::preconditions::{fits, supported};
+use crate::ptx::preconditions::{can_exchange, fits, supported};
 use crate::ptx::snippet::Snippet;
 use crate::ptx::state_passing::passes_state;
 
@@ -29,6 +29,7 @@ pub fn ptx(source: &str, module: &Module, plan: &Plan) -> Result<Vec<Edit>, Erro
     if !recorded.contains(&true) {
         return Ok(Vec::new());
     }
+    can_exchange(plan)?;
     fits(module, plan)?;
     let arch = supported(source, module, plan)?;
     let prefix = prefix(source);
@@ -106,10 +107,7 @@ impl Lowering<'_> {
             let mut text = String::new();
             for piece in self.plan.event_groups(insertions) {
                 let mut s = Snippet::new(prefix, number.get());
-                match piece {
-                    [one] => self.action(&mut s, one),
-                    events => self.guarded(&mut s, events[0].guard, |s| self.events(s, events)),
-                }
+                self.piece(&mut s, piece);
                 if !s.is_empty() {
                     number.set(number.get() + 1);
                     text.push_str(&s.finish());
@@ -210,6 +208,15 @@ impl Lowering<'_> {
             }
         }
         s.finish()
+    }
+
+    /// Emits the code of one insertion, or of events for the same lanes.
+    pub(super) fn piece(&self, s: &mut Snippet<'_>, piece: &[&Insertion]) {
+        match piece {
+            [] => {}
+            [one] => self.action(s, one),
+            events @ [first, ..] => self.guarded(s, first.guard, |s| self.events(s, events)),
+        }
     }
 
     /// Emits the code of one insertion.

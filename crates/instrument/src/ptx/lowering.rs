@@ -107,7 +107,9 @@ impl Lowering<'_> {
 
     /// State registers of the function.
     pub(super) fn state_registers(&self) -> Vec<StateRegister> {
-        let visits = if self.in_kernel() { visit_counters(self.of_plan) } else { 0 };
+        // In AMD code all functions keep the counters of all.
+        let visits =
+            if self.in_kernel() && self.output == Output::Ptx { visit_counters(self.of_plan) } else { 0 };
         let mut kept = self.state.state_registers(self.of_plan.trip_counters, visits);
         kept.extend(
             self.constants.registers().map(|(name, _, none)| StateRegister::new(name, 4, Some(none), None)),

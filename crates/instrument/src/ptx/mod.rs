@@ -20,6 +20,7 @@
 mod addressing;
 mod call_sites;
 mod calls;
+mod exchanges;
 mod lane_state;
 mod lifetime;
 mod lower;
@@ -35,7 +36,7 @@ mod values;
 
 pub(crate) use addressing::GRID_WARP;
 pub use lower::ptx;
-pub(crate) use preconditions::fits;
+pub(crate) use preconditions::{can_exchange, fits};
 pub(crate) use probe::operations::PARAMETERS;
-pub(crate) use routines::{PREFIX, Routines};
+pub(crate) use routines::{KEPT_SPECIALS, PREFIX, Routines, Text};
 pub(crate) use snippet::temporary_type;

@@ -12,8 +12,8 @@ use prlx_trace::kernel::{Level, SiteClass};
 use crate::error::{Error, ErrorKind};
 use crate::ptx::values::scalars_of;
 
-/// Checks that everything the plan refers to is in the module.
-pub(crate) fn fits(module: &Module, plan: &Plan) -> Result<(), Error> {
+/// Checks that PTX can exchange values between the lanes of a warp, if the plan's level needs that.
+pub(crate) fn can_exchange(plan: &Plan) -> Result<(), Error> {
     let level = plan.request.level;
     if plan.warp_size != WarpSize::W32 && matches!(level, Level::Events | Level::Probe) {
         let message = format!(
@@ -23,6 +23,11 @@ pub(crate) fn fits(module: &Module, plan: &Plan) -> Result<(), Error> {
         );
         return Err(Error::new(ErrorKind::Unsupported, span(0, 0), message));
     }
+    Ok(())
+}
+
+/// Checks that everything the plan refers to is in the module.
+pub(crate) fn fits(module: &Module, plan: &Plan) -> Result<(), Error> {
     for (i, of_plan) in plan.functions.iter().enumerate() {
         let Some(function) = module.functions.get(i).filter(|_| of_plan.function.index() == i) else {
             let message = format!("the plan's function {i} is not the module's");

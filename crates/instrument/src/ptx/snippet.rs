@@ -17,7 +17,10 @@ const TEMPORARIES: &[(&str, &[&str])] = &[
             "sign", "w0", "w1", "w2", "w3",
         ],
     ),
-    (".b64", &["x", "y", "v", "link", "context", "v0", "v1", "v2", "v3", "amount", "magazine"]),
+    (
+        ".b64",
+        &["x", "y", "v", "link", "lanes", "head", "context", "v0", "v1", "v2", "v3", "amount", "magazine"],
+    ),
 ];
 
 /// The type of a temporary, by its name without the prefix.
@@ -100,9 +103,9 @@ impl<'a> Snippet<'a> {
         self.body.is_empty()
     }
 
-    /// Its lines without declarations.
-    pub fn into_lines(self) -> String {
-        self.body
+    /// Its lines, and the registers that it declares: type, name after the prefix.
+    pub fn into_parts(self) -> (String, Vec<(&'static str, String)>) {
+        (self.body, self.declared)
     }
 
     /// Text of the snippet, its lines each after a line break and a tab.

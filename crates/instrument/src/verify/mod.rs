@@ -53,6 +53,7 @@ use fault::wrong;
 /// # Errors
 /// The first invariant of this module that does not hold, with its position in `rewritten`.
 pub fn verify(source: &str, rewritten: &str, module: &Module, plan: &Plan) -> Result<(), Error> {
+    crate::ptx::can_exchange(plan)?;
     crate::ptx::fits(module, plan)?;
     let prefix = tokens::prefix(source);
     let ((after, complaints), pieces) = beside(

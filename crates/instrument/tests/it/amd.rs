@@ -19,6 +19,9 @@ fn objects() -> Vec<(String, Vec<u8>)> {
     paths.iter().map(|path| (name(path), std::fs::read(path).unwrap())).collect()
 }
 
+/// Levels that can be inserted.
+const LEVELS: [Level; 4] = [Level::Path, Level::Fingerprint, Level::Events, Level::Operands];
+
 fn rewrite(bytes: &[u8], level: Level) -> Result<prlx_instrument::Rewrite, prlx_instrument::Error> {
     prlx_instrument::rewrite_object(bytes, "object", &RecordingRequest::new(level), &|_| None)
 }
@@ -27,7 +30,7 @@ fn rewrite(bytes: &[u8], level: Level) -> Result<prlx_instrument::Rewrite, prlx_
 fn the_original_stays_and_every_kernel_gets_a_copy() {
     let mut kernels = 0;
     for (name, bytes) in objects() {
-        for level in [Level::Path, Level::Fingerprint] {
+        for level in LEVELS {
             let rewrite = match rewrite(&bytes, level) {
                 Ok(rewrite) => rewrite,
                 // These have targets or contents that the reader refuses as well.
@@ -74,8 +77,6 @@ fn the_original_stays_and_every_kernel_gets_a_copy() {
 #[test]
 fn what_cannot_be_inserted_is_said() {
     let bytes = std::fs::read(crate::support::root().join("tests/kernels/amd/calls.gfx942.co")).unwrap();
-    let e = rewrite(&bytes, Level::Events).unwrap_err();
-    assert!(e.message.contains("level events"), "{e}");
     let plan = rewrite(&bytes, Level::Path).unwrap().plan;
     let why =
         plan.functions.iter().zip(&plan.module.functions).find(|(_, f)| f.name == "recursive").unwrap().0;
@@ -111,7 +112,7 @@ fn kernels_without_free_vector_registers_have_slots() {
     for target in ["gfx90a", "gfx942", "gfx1030", "gfx1100"] {
         let file = format!("tests/kernels/amd/full.{target}.co");
         let bytes = std::fs::read(crate::support::root().join(file)).unwrap();
-        for level in [Level::Path, Level::Fingerprint] {
+        for level in LEVELS {
             let rewrite = rewrite(&bytes, level).unwrap();
             let object = rewrite.object.unwrap();
             let (before, after) = (CodeObject::read(&bytes).unwrap(), CodeObject::read(&object).unwrap());
@@ -146,7 +147,7 @@ fn no_bytes_make_it_panic() {
                 let at = next(bytes.len());
                 bytes[at] = [0, 0xff, 0x80, next(256) as u8][next(4)];
             }
-            accepted += usize::from(rewrite(&bytes, [Level::Path, Level::Fingerprint][next(2)]).is_ok());
+            accepted += usize::from(rewrite(&bytes, LEVELS[next(4)]).is_ok());
         }
     }
     assert!(accepted > 50, "only {accepted} objects were accepted");

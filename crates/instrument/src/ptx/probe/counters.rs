@@ -8,10 +8,8 @@ use prlx_plan::code::Reduce;
 use prlx_plan::{PackedCounters, TableCopies};
 use prlx_trace::device::{Context, HiddenParameter};
 
-use crate::ptx::addressing::LEAD;
 use crate::ptx::lowering::Lowering;
 use crate::ptx::probe::reductions::reduce64;
-use crate::ptx::probe::tables::copy_number;
 use crate::ptx::snippet::Snippet;
 
 impl Lowering<'_> {
@@ -28,7 +26,10 @@ impl Lowering<'_> {
         }
         let together = self.arch >= 80;
         self.table_base(s);
-        s.ptx(if together { "activemask.b32 %~mask;" } else { "mov.u32 %~mask, %lanemask_eq;" });
+        if together {
+            s.ptx("activemask.b32 %~mask;");
+        }
+        self.alone(s, together);
         for word in 0..kept.packed.words() {
             s.declare(".b32", format!("sum{word}_"));
             match together {
@@ -38,7 +39,7 @@ impl Lowering<'_> {
         }
         let TableCopies { count, stride } = kept.copies;
         if count > 1 {
-            copy_number(s, "%~e", count);
+            self.copy_number(s, "%~e", count);
         }
         if together {
             self.one_counter_per_lane(s, &rows);
@@ -46,7 +47,7 @@ impl Lowering<'_> {
         if count > 1 {
             s.ptx(&format!("mad.wide.u32 %~link, %~e, {stride}, %~link;"));
         }
-        s.ptx(LEAD);
+        self.lead_of_group(s);
         for (i, at) in rows {
             match kept.packed.place(i) {
                 Some((word, bit)) => s.ptx(&format!(

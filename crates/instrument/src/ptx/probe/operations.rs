@@ -6,7 +6,7 @@ use prlx_plan::code::Reduce;
 use prlx_plan::code::{Binary, LaneQuery, Op, Temp, Ty, Unary};
 use prlx_trace::device::Context;
 
-use crate::ptx::addressing::LEAD;
+use crate::ptx::lowering::Output;
 use crate::ptx::probe::emitter::{Probe, name, register};
 use crate::ptx::probe::reductions::{reduce32, reduce64};
 use crate::ptx::snippet::Snippet;
@@ -60,14 +60,13 @@ impl Probe<'_, '_> {
                 self.convert(s, &register(*a), from, &to, ty);
             }
             Op::Ballot(a) => {
-                s.ptx(&format!(
-                    "activemask.b32 %~mask;\nvote.sync.ballot.b32 {to}, {}, %~mask;",
-                    register(*a)
-                ));
+                self.lowering.active_lanes(s);
+                self.lowering.ballot(s, &to, &register(*a));
             }
             Op::Same(a) => {
-                s.ptx("activemask.b32 %~mask;");
-                s.ptx(&format!("match.any.sync.{} {to}, {}, %~mask;", bits(self.ty(*a)), register(*a)));
+                self.lowering.active_lanes(s);
+                let (ty, lanes) = (bits(self.ty(*a)), self.lowering.lanes());
+                s.ptx(&format!("match.any.sync.{ty} {to}, {}, {lanes};", register(*a)));
             }
             Op::Reduce(how, a) => self.reduce(s, *how, *a, &to, ty),
             Op::Within(space, a) => self.within(s, *space, *a, &to),
@@ -120,10 +119,10 @@ impl Probe<'_, '_> {
     /// Answers a question about the lane or the launch.
     fn ask(&self, s: &mut Snippet<'_>, what: LaneQuery, to: &str) {
         match what {
-            LaneQuery::Active => s.ptx(&format!("activemask.b32 {to};")),
+            LaneQuery::Active => s.ptx(&format!("activemask.{} {to};", self.lowering.mask_type())),
             LaneQuery::Leader => {
-                s.ptx("activemask.b32 %~mask;");
-                s.ptx(LEAD);
+                self.lowering.active_lanes(s);
+                self.lowering.lead(s);
                 s.ptx(&format!("mov.pred {to}, %~lead;"));
             }
             LaneQuery::Clock => s.ptx(&format!("mov.u32 {to}, %clock;")),
@@ -140,7 +139,9 @@ impl Probe<'_, '_> {
 
     /// Reduces a temporary over the active lanes.
     fn reduce(&self, s: &mut Snippet<'_>, how: Reduce, a: Temp, to: &str, ty: Ty) {
-        s.ptx("activemask.b32 %~mask;");
+        if self.lowering.output == Output::Ptx {
+            s.ptx("activemask.b32 %~mask;");
+        }
         let a = register(a);
         match ty.bits() {
             64 => {
@@ -226,6 +227,10 @@ impl Probe<'_, '_> {
             Binary::Sub => s.ptx(&format!("sub{rounded}.{n} {to}, {a}, {b};")),
             Binary::Mul if ty.float() => s.ptx(&format!("mul.rn.{n} {to}, {a}, {b};")),
             Binary::Mul => s.ptx(&format!("mul.lo.{n} {to}, {a}, {b};")),
+            // AMD code needs one register more.
+            Binary::Div if ty.float() && self.lowering.output == Output::AmdGpu => {
+                s.ptx(&format!("div.rn.{n} {to}, {a}, {b}, %~c;"));
+            }
             Binary::Div if ty.float() => s.ptx(&format!("div.rn.{n} {to}, {a}, {b};")),
             Binary::Div | Binary::Rem => {
                 let what = if op == Binary::Div { "div" } else { "rem" };

@@ -6,7 +6,7 @@ use prlx_plan::code::Temp;
 use prlx_trace::device::tables::{Part, Which};
 use prlx_trace::device::{Context, HiddenParameter};
 
-use crate::ptx::addressing::LEAD;
+use crate::ptx::lowering::Output;
 use crate::ptx::probe::emitter::{Probe, register};
 use crate::ptx::snippet::Snippet;
 
@@ -27,12 +27,16 @@ impl Probe<'_, '_> {
             return self.append_log(s, part, fields, done);
         }
         let words = self.words(s, part, fields, done);
-        s.ptx("activemask.b32 %~mask;");
+        self.lowering.active_lanes(s);
         if let Some((word, bit)) = words.head {
+            if self.lowering.output == Output::AmdGpu {
+                self.lowering.record_base(s, "%~link", "records", "");
+                return self.save_divergent(s, part, &words, [word as u64, bit], done);
+            }
             self.save_whole_warp(s, part, &words, [word as u64, bit], done);
             return self.save_divergent(s, part, &words, [word as u64, bit], done);
         }
-        s.ptx(LEAD);
+        self.lowering.lead(s);
         s.ptx(&format!("@!%~lead bra {done};"));
         let labels = [(); 3].map(|()| self.label(s));
         self.lowering.warp_records(s, "%~link", done, labels.each_ref().map(String::as_str));
@@ -121,7 +125,7 @@ impl Probe<'_, '_> {
         [word, bit]: [u64; 2],
         done: &str,
     ) {
-        s.ptx(LEAD);
+        self.lowering.lead(s);
         s.ptx(&format!(
             "@!%~lead bra {done};
              setp.eq.u64 %~q, %~link, 0;
@@ -205,8 +209,8 @@ impl Probe<'_, '_> {
     /// Writes entries of a log: one atomic addition reserves entries for all active lanes.
     fn append_log(&mut self, s: &mut Snippet<'_>, part: &Part, fields: &[Temp], done: &str) {
         let words = self.words(s, part, fields, done).words;
-        s.ptx("activemask.b32 %~mask;");
-        s.ptx(LEAD);
+        self.lowering.active_lanes(s);
+        self.lowering.lead(s);
         if !part.of_lane {
             s.ptx(&format!("@!%~lead bra {done};"));
         }
@@ -219,6 +223,21 @@ impl Probe<'_, '_> {
         match part.of_lane {
             false => s.ptx(&format!("atom.global.add.u64 %~x, [%~link+{}], 1;", part.at)),
             // The lowest lane reserves entries for all and broadcasts the first index.
+            true if self.lowering.output == Output::AmdGpu => {
+                self.lowering.lane_ranks(s);
+                s.ptx(&format!(
+                    "cvt.u64.u32 %~amount, %~a;
+                     mov.u64 %~x, 0;
+                     @%~lead atom.global.add.u64 %~x, [%~link+{}], %~amount;
+                     mov.b64 {{%~a, %~c}}, %~x;
+                     readfirst.b32 %~a, %~a;
+                     readfirst.b32 %~c, %~c;
+                     mov.b64 %~x, {{%~a, %~c}};
+                     cvt.u64.u32 %~y, %~b;
+                     add.u64 %~x, %~x, %~y;",
+                    part.at,
+                ));
+            }
             true => s.ptx(&format!(
                 "popc.b32 %~a, %~mask;
                  cvt.u64.u32 %~amount, %~a;
@@ -237,6 +256,9 @@ impl Probe<'_, '_> {
             )),
         }
         self.lowering.warp_index(s);
+        if self.lowering.output == Output::AmdGpu {
+            self.lowering.warps_per_cta(s);
+        }
         // `b`: number of warps per CTA. Then the total number of entries.
         s.ptx(&format!(
             "mov.u32 %~c, %nctaid.x;
@@ -260,9 +282,13 @@ impl Probe<'_, '_> {
             part.at + 8,
         ));
         if part.of_lane {
-            s.ptx(
-                "mov.u32 %~a, %laneid;\nmul.wide.u32 %~y, %~warp, 32;\ncvt.u64.u32 %~v, %~a;\nadd.u64 %~y, %~y, %~v;",
-            );
+            let lanes = part.warp_size.lanes();
+            s.ptx(&format!(
+                "mov.u32 %~a, %laneid;
+                 mul.wide.u32 %~y, %~warp, {lanes};
+                 cvt.u64.u32 %~v, %~a;
+                 add.u64 %~y, %~y, %~v;"
+            ));
         }
         s.ptx("add.u64 %~y, %~y, 1;\nst.global.u64 [%~link], %~y;");
         store(s, &words, 8, 8, "");

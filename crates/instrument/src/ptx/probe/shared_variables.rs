@@ -7,7 +7,6 @@ use crate::ptx::probe::emitter::bits;
 use prlx_plan::VariableScope;
 use prlx_plan::code::{Reduce, Temp, Ty};
 
-use crate::ptx::addressing::LEAD;
 use crate::ptx::probe::emitter::{Probe, register};
 use crate::ptx::probe::known_values::constant;
 use crate::ptx::probe::reductions::{reduce32, reduce64};
@@ -43,7 +42,7 @@ impl Probe<'_, '_> {
             _ => s.ptx(&format!("mov.{} {to}, 0;", bits(ty))),
         }
         self.shared_address(s, var, &done);
-        s.ptx("activemask.b32 %~mask;\nbar.warp.sync %~mask;");
+        self.lowering.settle(s);
         match ty {
             Ty::Bool => {
                 s.ptx(&format!("ld.relaxed.gpu.global.u32 %~a, [%~link];\nsetp.ne.u32 {to}, %~a, 0;"))
@@ -58,8 +57,8 @@ impl Probe<'_, '_> {
         let done = self.label(s);
         let ty = self.ty(value);
         let mut value = register(value);
-        s.ptx("activemask.b32 %~mask;");
-        s.ptx(LEAD);
+        self.lowering.active_lanes(s);
+        self.lowering.lead(s);
         s.ptx(&format!("@!%~lead bra {done};"));
         self.shared_address(s, var, &done);
         if ty == Ty::Bool {
@@ -89,7 +88,7 @@ impl Probe<'_, '_> {
             s.ptx(&format!("mov.{} {old}, 0;", bits(ty)));
             self.shared_address(s, var, &done);
             if let Some(each) = each {
-                claim_in_lane_order(s, &old, each, wide);
+                self.claim_in_lane_order(s, &old, each, wide);
                 s.ptx(&format!("{done}:"));
                 return;
             }
@@ -111,7 +110,7 @@ impl Probe<'_, '_> {
                     ));
                 }
             }
-            s.ptx(LEAD);
+            self.lowering.lead(s);
             s.ptx(&format!("@!%~lead bra {done};"));
         }
         self.shared_address(s, var, &done);
@@ -119,44 +118,46 @@ impl Probe<'_, '_> {
     }
 }
 
-/// `old`: the value at `%~link` that each lane finds when it adds `each`, in lane order. The lowest lane adds
-/// for all; the others compute theirs from its result. The barriers make earlier stores of these lanes
-/// visible to later accesses.
-fn claim_in_lane_order(s: &mut Snippet<'_>, old: &str, each: u64, wide: bool) {
-    s.ptx("activemask.b32 %~mask;\nbar.warp.sync %~mask;");
-    s.ptx(LEAD);
-    s.ptx(
-        "popc.b32 %~b, %~b;                // lanes below
-         popc.b32 %~a, %~mask;
-         brev.b32 %~c, %~mask;
-         clz.b32 %~c, %~c;",
-    );
-    match wide {
-        false => {
-            let each = (each as u32).cast_signed();
-            s.ptx(&format!(
-                "mul.lo.u32 %~a, %~a, {each};
-                 @%~lead atom.acq_rel.cta.global.add.u32 {old}, [%~link], %~a;
-                 shfl.sync.idx.b32 {old}, {old}, %~c, 31, %~mask;
-                 mad.lo.u32 {old}, %~b, {each}, {old};"
-            ));
-        }
-        true => {
-            let each = each.cast_signed();
-            s.ptx(&format!(
-                "cvt.u64.u32 %~x, %~a;
+impl Probe<'_, '_> {
+    /// `old`: the value at `%~link` that each lane finds when it adds `each`, in lane order. The lowest lane
+    /// adds for all; the others compute theirs from its result. The barriers make earlier stores of these
+    /// lanes visible to later accesses.
+    fn claim_in_lane_order(&self, s: &mut Snippet<'_>, old: &str, each: u64, wide: bool) {
+        let lowering = self.lowering;
+        lowering.settle(s);
+        lowering.active_lanes_again(s);
+        lowering.lead(s);
+        lowering.lane_ranks(s);
+        lowering.find_leader(s, "%~c");
+        match wide {
+            false => {
+                let each = (each as u32).cast_signed();
+                s.ptx(&format!(
+                    "mul.lo.u32 %~a, %~a, {each};
+                 @%~lead atom.acq_rel.cta.global.add.u32 {old}, [%~link], %~a;"
+                ));
+                lowering.broadcast(s, old, "%~c");
+                s.ptx(&format!("mad.lo.u32 {old}, %~b, {each}, {old};"));
+            }
+            true => {
+                let each = each.cast_signed();
+                s.ptx(&format!(
+                    "cvt.u64.u32 %~x, %~a;
                  mul.lo.u64 %~x, %~x, {each};
                  @%~lead atom.acq_rel.cta.global.add.u64 {old}, [%~link], %~x;
-                 mov.b64 {{%~a, %~d}}, {old};
-                 shfl.sync.idx.b32 %~a, %~a, %~c, 31, %~mask;
-                 shfl.sync.idx.b32 %~d, %~d, %~c, 31, %~mask;
-                 mov.b64 {old}, {{%~a, %~d}};
+                 mov.b64 {{%~a, %~d}}, {old};"
+                ));
+                lowering.broadcast(s, "%~a", "%~c");
+                lowering.broadcast(s, "%~d", "%~c");
+                s.ptx(&format!(
+                    "mov.b64 {old}, {{%~a, %~d}};
                  cvt.u64.u32 %~x, %~b;
                  mad.lo.u64 {old}, %~x, {each}, {old};"
-            ));
+                ));
+            }
         }
+        lowering.meet(s);
     }
-    s.ptx("bar.warp.sync %~mask;");
 }
 
 /// An atomic operation with its type suffix.

@@ -12,8 +12,7 @@ use prlx_trace::device::tables::{LOST, MULTIPLIER, Rows};
 use prlx_trace::kernel::Scalar;
 use prlx_trace::table::Aggregate;
 
-use crate::ptx::addressing::LEAD;
-use crate::ptx::lowering::Lowering;
+use crate::ptx::lowering::{Lowering, Output};
 use crate::ptx::probe::emitter::Probe;
 use crate::ptx::probe::reductions::reduce64;
 use crate::ptx::snippet::Snippet;
@@ -41,14 +40,17 @@ impl Probe<'_, '_> {
         match row {
             RowRef::At(row) => {
                 at += layout.row() * u64::from(row);
-                s.ptx(if together { "activemask.b32 %~mask;" } else { "mov.u32 %~mask, %lanemask_eq;" });
+                if together {
+                    s.ptx("activemask.b32 %~mask;");
+                }
+                self.lowering.alone(s, together);
             }
             RowRef::Keyed(keys) => {
                 at += LOST;
                 self.hash(s, keys);
                 match together {
                     true => s.ptx("activemask.b32 %~mask;\nmatch.any.sync.b64 %~mask, %~x, %~mask;"),
-                    false => s.ptx("mov.u32 %~mask, %lanemask_eq;"),
+                    false => self.lowering.alone(s, together),
                 }
             }
         }
@@ -62,7 +64,7 @@ impl Probe<'_, '_> {
         if matches!(aggregate, Aggregate::Hist | Aggregate::Lhist { .. }) && together {
             s.ptx("match.any.sync.b32 %~mask, %~e, %~mask;");
         }
-        s.ptx("popc.b32 %~a, %~mask;\ncvt.u64.u32 %~amount, %~a;");
+        self.lowering.group_size(s);
         if let Aggregate::Min | Aggregate::Max = aggregate {
             match layout.ty {
                 Scalar::S64 => s.ptx(&format!("xor.b64 %~v0, %~v0, {TOP};")),
@@ -85,7 +87,7 @@ impl Probe<'_, '_> {
             }
         }
         let written = self.label(s);
-        s.ptx(LEAD);
+        self.lowering.lead_of_group(s);
         s.ptx(&format!(
             "@!%~lead bra {written};
              ld.global.u64 %~link, [%~context+{}];
@@ -201,13 +203,18 @@ impl Lowering<'_> {
     fn own_copy(&self, s: &mut Snippet<'_>) {
         let TableCopies { count, stride } = self.plan.probe_state.copies;
         if count > 1 {
-            copy_number(s, "%~b", count);
+            self.copy_number(s, "%~b", count);
             s.ptx(&format!("mad.wide.u32 %~link, %~b, {stride}, %~link;"));
         }
     }
-}
 
-/// `to`: number of this SM's copy, of `count`.
-pub(in crate::ptx) fn copy_number(s: &mut Snippet<'_>, to: &str, count: u32) {
-    s.ptx(&format!("mov.u32 {to}, %smid;\nand.b32 {to}, {to}, {};", count - 1));
+    /// `to`: number of this SM's copy, of `count`. AMD code uses the first one.
+    pub(in crate::ptx) fn copy_number(&self, s: &mut Snippet<'_>, to: &str, count: u32) {
+        match self.output {
+            Output::Ptx => {
+                s.ptx(&format!("mov.u32 {to}, %smid;\nand.b32 {to}, {to}, {};", count - 1));
+            }
+            Output::AmdGpu => s.ptx(&format!("mov.u32 {to}, 0;")),
+        }
+    }
 }

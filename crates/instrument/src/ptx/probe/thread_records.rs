@@ -16,9 +16,6 @@ use crate::ptx::snippet::Snippet;
 /// Maximum number of fields compared between lanes; each costs about nine instructions.
 const COMPARED: usize = 4;
 
-/// Distance between words of the per-lane entries, bytes.
-const LANES: u64 = 8 * 32;
-
 impl Probe<'_, '_> {
     /// Writes a record of each active thread.
     pub(in crate::ptx) fn save_thread_record(&mut self, s: &mut Snippet<'_>, record: usize, fields: &[Temp]) {
@@ -73,15 +70,19 @@ impl Probe<'_, '_> {
         s.ptx(&format!(
             "mad.wide.u32 %~link, %~e, {}, %~records;
              mad.wide.u32 %~link, %~lane, 8, %~link;",
-            32 * part.single(),
+            part.warp_size.lanes() * part.single(),
         ));
         let own = part.at + part.singles();
-        if behind.iter().filter(|v| v.known == Known::Nothing).count() <= COMPARED {
+        // Distance between words of the lanes' own entries, bytes.
+        let lanes = 8 * part.warp_size.lanes();
+        if self.lowering.exchanges()
+            && behind.iter().filter(|v| v.known == Known::Nothing).count() <= COMPARED
+        {
             self.save_joint(s, part, &count, &beside, &behind, [&done, &apart]);
         }
         s.ptx(&format!("{apart}:\nst.global.v2.u32 [%~link+{own}], {{{count}, %~{}}};", beside.register));
         for (i, value) in behind.iter().enumerate() {
-            s.ptx(&format!("st.global.u64 [%~link+{}], %~{};", own + LANES * (1 + i as u64), value.register));
+            s.ptx(&format!("st.global.u64 [%~link+{}], %~{};", own + lanes * (1 + i as u64), value.register));
         }
         if part.which == Which::First {
             s.ptx(&format!(
@@ -160,7 +161,7 @@ impl Probe<'_, '_> {
                  vote.sync.all.pred %~q, %~q, %~mask;
                  selp.b32 %~{step}, %~{step}, {APART}, %~q;
                  @!%~q st.global.u64 [%~link+{}], %~{register};",
-                part.at + part.singles() + LANES * (1 + i as u64),
+                part.at + part.singles() + 8 * part.warp_size.lanes() * (1 + i as u64),
             ));
             firsts.push(first);
             steps.push(format!("%~{step}"));

@@ -28,7 +28,7 @@ use prlx_trace::device::{Context, MAGAZINE_COUNT, MAGAZINE_STRIDE, MAGAZINES};
 
 use crate::ptx::addressing::unsigned;
 use crate::ptx::lane_state::{LOST, NOT_RECORDED};
-use crate::ptx::lowering::Lowering;
+use crate::ptx::lowering::{Lowering, Output};
 use crate::ptx::snippet::Snippet;
 
 impl Lowering<'_> {
@@ -167,12 +167,14 @@ impl Lowering<'_> {
         let chunk = self.state.shape.chunk();
         let count = (1u64 << MAGAZINE_COUNT) - 1;
         let one = (chunk << MAGAZINE_COUNT) - 1;
+        // AMD code has one magazine for all: which part of the device runs the wave is not asked.
+        let sm = if self.output == Output::Ptx { "%smid" } else { "0" };
         s.ptx(&format!(
             "mov.u64 %~amount, {chunk};
              ld.global.u64 %~magazine, [%~context+{}];
              setp.eq.u64 %~single, %~magazine, 0;
              @%~single bra $~pool#;
-             mov.u32 %~a, %smid;
+             mov.u32 %~a, {sm};
              and.b32 %~a, %~a, {};
              mul.wide.u32 %~x, %~a, {MAGAZINE_STRIDE};
              add.u64 %~magazine, %~magazine, %~x;
@@ -258,11 +260,13 @@ impl Lowering<'_> {
              setp.ne.u32 %~lead, 0, 0;
              $~store#:"
         ));
+        // Words of an event have as many bits as a mask of lanes.
+        let ty = if self.wide_masks() { "u64" } else { "u32" };
         for (i, words) in values.iter().enumerate() {
             let offset = if i == 0 { String::new() } else { format!("+{}", i as u64 * row) };
             let (ty, words) = match words.split(',').count() {
-                1 => (".u32".to_owned(), words.trim_matches(['{', '}'])),
-                n => (format!(".v{n}.u32"), *words),
+                1 => (format!(".{ty}"), words.trim_matches(['{', '}'])),
+                n => (format!(".v{n}.{ty}"), *words),
             };
             s.ptx(&format!("@%~lead st.global.cg{ty} [%~cursor{offset}], {words};"));
         }

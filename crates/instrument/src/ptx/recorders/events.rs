@@ -11,9 +11,8 @@ use prlx_trace::SiteId;
 use prlx_trace::device::{DIGEST_BY, DIGEST_HIGH, Followers, TURN};
 use prlx_trace::kernel::SiteClass;
 
-use crate::ptx::addressing::LEAD;
 use crate::ptx::lane_state::trip;
-use crate::ptx::lowering::Lowering;
+use crate::ptx::lowering::{Lowering, Output};
 use crate::ptx::snippet::{Snippet, guard_text};
 use crate::ptx::values::{OperandValue, Width};
 
@@ -21,14 +20,17 @@ impl Lowering<'_> {
     /// Writes events, one per action, under one header. The caller handles guards: every lane that arrives
     /// here is active.
     pub(in crate::ptx) fn events(&self, s: &mut Snippet<'_>, events: &[&Insertion]) {
-        s.ptx("activemask.b32 %~mask;\nmov.u32 %~clock, %clock;");
-        let own = |s: &mut Snippet<'_>, name: &str, i: usize| match events.len() {
+        self.active_lanes(s);
+        s.ptx("mov.u32 %~clock, %clock;");
+        let own = |s: &mut Snippet<'_>, ty: &'static str, name: &str, i: usize| match events.len() {
             1 => format!("%~{name}"),
             _ => {
-                s.declare(".b32", format!("{name}{i}"));
-                format!("%~{name}{i}")
+                let name = format!("{}{i}", name.trim_end_matches(char::is_numeric));
+                s.declare(ty, name.clone());
+                format!("%~{name}")
             }
         };
+        let (value_type, value_name) = self.event_value();
         let written = Plan::event_rows(events);
         let mut groups: Vec<LaneGroup> = Vec::new();
         let mut recorded: Vec<[String; 2]> = Vec::new();
@@ -36,10 +38,14 @@ impl Lowering<'_> {
         for (i, event) in events.iter().enumerate() {
             let Action::Event { site, of, value, bits } = &event.action else { continue };
             let group = groups.iter().position(|group| group.of == *of).unwrap_or_else(|| {
-                groups.push(LaneGroup { of: *of, mask: of.is_none().then(|| "%~mask".to_owned()), by: None });
+                groups.push(LaneGroup {
+                    of: *of,
+                    mask: of.is_none().then(|| self.lanes().to_owned()),
+                    by: None,
+                });
                 groups.len() - 1
             });
-            let to = own(s, "value", i);
+            let to = own(s, value_type, value_name, i);
             let values = self.moved(value.as_slice(), *bits);
             // The lanes of an event that follows another one are known.
             let ballot = matches!(values[..], [OperandValue::Named(_, Type::Pred) | OperandValue::Not(_)]);
@@ -49,20 +55,27 @@ impl Lowering<'_> {
             waits |= self.value(s, *site, &values, &mut groups[group], &to);
             recorded.push([groups[group].mask.clone().unwrap_or_default(), to]);
         }
-        if !waits {
+        if !waits && self.output == Output::Ptx {
             s.ptx("bar.warp.sync %~mask;");
         }
-        s.ptx(LEAD);
+        self.lead(s);
         let mut rows: Vec<String> = Vec::new();
         let mut recorded = recorded.into_iter();
         for (i, EventRow { first, more }) in written.iter().enumerate() {
             let (Action::Event { site, .. }, Some([mask, value])) = (&first.action, recorded.next()) else {
                 continue;
             };
-            let number = own(s, "site", i);
+            let number = own(s, ".b32", "site", i);
             let word = site.0.wrapping_add(1) | more.map_or(0, Followers::tag);
             s.ptx(&format!("mov.u32 {number}, {};", word.cast_signed()));
-            rows.push(format!("{{{number}, {mask}, {value}, %~clock}}"));
+            rows.push(match self.wide_masks() {
+                false => format!("{{{number}, {mask}, {value}, %~clock}}"),
+                true => {
+                    let head = own(s, ".b64", "head", i);
+                    s.ptx(&format!("mov.b64 {head}, {{{number}, %~clock}};"));
+                    format!("{{{head}, {mask}, {value}}}")
+                }
+            });
             if let Some(more) = more {
                 let values: Vec<String> =
                     recorded.by_ref().take(more.count as usize).map(|[_, value]| value).collect();
@@ -72,14 +85,19 @@ impl Lowering<'_> {
         self.append(s, &rows.iter().map(String::as_str).collect::<Vec<_>>());
     }
 
+    /// Type and name of the register with an event's value.
+    fn event_value(&self) -> (&'static str, &'static str) {
+        if self.wide_masks() { (".b64", "v0") } else { (".b32", "value") }
+    }
+
     /// Puts the lanes of a group into a register. Returns whether the lanes have synchronised.
     fn mask(&self, s: &mut Snippet<'_>, group: &mut LaneGroup, number: usize) -> bool {
         let (Some(guard), None) = (group.of, &group.mask) else { return false };
         let name = format!("mask{number}");
         let mask = format!("%~{name}");
-        s.declare(".b32", name);
+        s.declare(if self.wide_masks() { ".b64" } else { ".b32" }, name);
         let holds = guard_text(self.function, guard, false);
-        s.ptx(&format!("vote.sync.ballot.b32 {mask}, {}, %~mask;", holds.trim_start_matches('@')));
+        self.ballot(s, &mask, holds.trim_start_matches('@'));
         group.mask = Some(mask);
         true
     }
@@ -95,9 +113,9 @@ impl Lowering<'_> {
     ) -> bool {
         let switch = self.plan.module.sites.get(site.index()).is_some_and(|s| s.class == SiteClass::Switch);
         let ballot = |s: &mut Snippet<'_>, of: String| {
-            s.ptx(&format!("vote.sync.ballot.b32 {to}, {of}, %~mask;"));
+            self.ballot(s, to, &of);
             if let (Some(_), Some(mask)) = (group.of, &group.mask) {
-                s.ptx(&format!("and.b32 {to}, {to}, {mask};"));
+                s.ptx(&format!("and.{} {to}, {to}, {mask};", self.mask_type()));
             }
         };
         match values {
@@ -106,26 +124,41 @@ impl Lowering<'_> {
             // One event per target, led by the lowest lane that takes it: the index of every lane is
             // recorded.
             [index] if switch => {
-                index.read_low(s, to);
-                s.ptx(&format!("match.any.sync.b32 %~a, {to}, %~mask;\nmov.b32 %~mask, %~a;"));
+                self.narrow(s, to, |s, to| {
+                    index.read_low(s, to);
+                    self.lanes_alike(s, to);
+                });
             }
-            [_, ..] if self.arch >= 80 => {
+            [_, ..] if self.reduces() => {
                 let by = group.by.get_or_insert_with(|| self.multiplier(s, group.of, to));
                 digest(s, values, by);
-                s.ptx(&format!("redux.sync.xor.b32 {to}, %~hash, %~mask;"));
+                self.narrow(s, to, |s, to| {
+                    s.ptx(&format!("redux.sync.xor.b32 {to}, %~hash, {};", self.lanes()));
+                });
             }
             _ => {
-                s.ptx(&format!("mov.u32 {to}, 0;"));
+                self.narrow(s, to, |s, to| s.ptx(&format!("mov.u32 {to}, 0;")));
                 return false;
             }
         }
         true
     }
 
+    /// Code that puts a 32-bit value into the register of an event's value.
+    fn narrow(&self, s: &mut Snippet<'_>, to: &str, code: impl FnOnce(&mut Snippet<'_>, &str)) {
+        match self.wide_masks() {
+            false => code(s, to),
+            true => {
+                code(s, "%~value");
+                s.ptx(&format!("cvt.u64.u32 {to}, %~value;"));
+            }
+        }
+    }
+
     /// Register of this lane's digest multiplier, named after the first value of its group. It is 0 in lanes
     /// outside the group, and so is their digest.
     fn multiplier(&self, s: &mut Snippet<'_>, of: Option<Guard>, value: &str) -> String {
-        let name = value.replace("%~value", "by");
+        let name = value.replace("%~value", "by").replace("%~v", "by");
         let by = format!("%~{name}");
         s.declare(".b32", name);
         let [lane, one] = [DIGEST_BY << 1, DIGEST_BY].map(u32::cast_signed);
@@ -142,15 +175,22 @@ impl Lowering<'_> {
         s.ptx(&format!(
             "setp.eq.u32 %~q, %~{name}, 0;
              @%~q bra $~none#;
-             activemask.b32 %~mask;
+             activemask.{} {};
              mov.u32 %~clock, %clock;
-             sub.u32 %~value, %~{name}, 1;
-             match.any.sync.b32 %~a, %~value, %~mask;
-             mov.b32 %~mask, %~a;"
+             sub.u32 %~value, %~{name}, 1;",
+            self.mask_type(),
+            self.lanes(),
         ));
-        s.ptx(LEAD);
+        self.lanes_alike(s, "%~value");
+        self.lead(s);
         s.ptx(&format!("mov.u32 %~site, {};", site.0.wrapping_add(1)));
-        self.append(s, &["{%~site, %~mask, %~value, %~clock}"]);
+        match self.wide_masks() {
+            false => self.append(s, &["{%~site, %~mask, %~value, %~clock}"]),
+            true => {
+                s.ptx("mov.b64 %~head, {%~site, %~clock};\ncvt.u64.u32 %~v0, %~value;");
+                self.append(s, &["{%~head, %~lanes, %~v0}"]);
+            }
+        }
         s.ptx(&format!("mov.u32 %~{name}, 0;\n$~none#:"));
     }
 }

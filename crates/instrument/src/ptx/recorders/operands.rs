@@ -3,8 +3,8 @@
 use prlx_isa::view::{FunctionKind, Operand};
 use prlx_trace::SiteId;
 
-use crate::ptx::lane_state::visit;
-use crate::ptx::lowering::Lowering;
+use crate::ptx::lane_state::{visit, visit_of};
+use crate::ptx::lowering::{Lowering, Output};
 use crate::ptx::snippet::Snippet;
 
 impl Lowering<'_> {
@@ -17,6 +17,10 @@ impl Lowering<'_> {
         values: &[Operand],
     ) {
         match self.function.kind {
+            _ if self.output == Output::AmdGpu => {
+                let name = visit_of(self.index, counter);
+                s.ptx(&format!("mov.u32 %~d, %~{name};\nadd.u32 %~{name}, %~{name}, 1;"));
+            }
             FunctionKind::Kernel => {
                 let name = visit(counter);
                 s.ptx(&format!("mov.u32 %~d, %~{name};\nadd.u32 %~{name}, %~{name}, 1;"));
