@@ -122,6 +122,10 @@ fn by_code(job: &Job, reference: &Run) -> Result<(), Failed> {
     let object = &job.object.as_ref().ok_or("the module is no code object")?.bytes;
     let levels = [Level::Path, Level::Fingerprint, Level::Events, Level::Operands].into_iter();
     for (level, registers) in levels.flat_map(|l| RegisterChoice::ALL.map(|(_, registers)| (l, registers))) {
+        // Its records are those of `events` with more values.
+        if level == Level::Operands && registers != RegisterChoice::Free {
+            continue;
+        }
         let request = RecordingRequest { registers, ..RecordingRequest::new(level) };
         let rewrite = prlx_instrument::rewrite_object(object, &job.module, &request, &|_| None)?;
         let why = skipped(&rewrite, &job.kernel).unwrap_or_default();
@@ -142,10 +146,7 @@ fn by_code(job: &Job, reference: &Run) -> Result<(), Failed> {
         }
         match level {
             Level::Path => decisions(reference, &run)?,
-            _ => {
-                let hooks = recorded(job, &RecordingRequest { elide, ..RecordingRequest::new(level) })?;
-                same(level, &hooks, &run)?;
-            }
+            _ => same(level, &recorded(job, &RecordingRequest::new(level))?, &run)?,
         }
     }
     Ok(())
