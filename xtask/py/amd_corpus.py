@@ -82,7 +82,8 @@ def build(clang, folder, target):
 def call(prlx, *words):
     """Runs a command. Returns its exit code and its output."""
     done = subprocess.run([prlx, *map(str, words)], capture_output=True, text=True, timeout=600)
-    return done.returncode, done.stdout + done.stderr
+    # One that was killed says nothing.
+    return done.returncode, done.stdout + done.stderr or f"exit code {done.returncode}"
 
 
 def compare(prlx, *words):

@@ -660,8 +660,8 @@ fn report_same_instruction(cx: &mut CheckContext<'_, '_>, warp: &Warp, a: &Acces
             what,
             vec![side("this write", here), side("the same write, by other lanes", there)],
         );
-        f.help = (other != 0)
-            .then(|| "the final value is not defined: let one lane write, or use an atomic".into());
+        let shared = base.space == Space::Shared;
+        f.help = (other != 0).then(|| remedies::for_one_instruction(launch, step, shared).into());
         f
     });
 }

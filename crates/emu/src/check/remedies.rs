@@ -29,10 +29,27 @@ fn python(launch: &Launch<'_>, step: u32) -> bool {
     findings::place(launch, step).is_some_and(|p| p.source.iter().any(|l| l.file.ends_with(".py")))
 }
 
-/// The names of a barrier of a warp and one of a CTA, in the language of two accesses. All kernels of Numba
-/// have its name in theirs; other Python code is taken for Triton's, which has one for both.
+/// The remedy for lanes that store different values to one place by one instruction. Programs in Triton's
+/// language do not store to shared memory: its compiler does, for reductions and scans.
+pub fn for_one_instruction(launch: &Launch<'_>, step: u32, shared: bool) -> &'static str {
+    match shared && python(launch, step) && !numba(launch) {
+        true => {
+            "the final value is not defined. Triton's code exchanges values here, as its reductions do: the \
+             function that combines two values must give the same bits if they change places"
+        }
+        false => "the final value is not defined: let one lane write, or use an atomic",
+    }
+}
+
+/// Whether the kernel is one of Numba, which has its name in all of theirs.
+fn numba(launch: &Launch<'_>) -> bool {
+    launch.code.name.contains("cudapy")
+}
+
+/// The names of a barrier of a warp and one of a CTA, in the language of two accesses. Python code that is not
+/// Numba's is taken for Triton's, which has one for both.
 fn barriers(launch: &Launch<'_>, new: AccessRecord, old: AccessRecord) -> [&'static str; 2] {
-    if launch.code.name.contains("cudapy") {
+    if numba(launch) {
         return ["`cuda.syncwarp()`", "`cuda.syncthreads()`"];
     }
     match python(launch, new.step()) || python(launch, old.step()) {

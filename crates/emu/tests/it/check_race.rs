@@ -119,6 +119,11 @@ fn the_next_round_overwrites_what_is_read() {
 fn several_lanes_store_to_one_address() {
     let f = racy(&Case::new("st.global.u32 [%rd0], %r0;"));
     assert_eq!(f.what, "lanes of a warp write different values to the same 4 bytes at once");
+    assert!(f.help.unwrap().contains("let one lane write"));
+    // Triton's reductions store to shared memory.
+    let body = ".shared .align 4 .b8 tile[4];\n.loc 1 4 1\nst.shared.u32 [tile], %r0;";
+    let f = racy(&Case::new(body).module(".file 1 \"k.py\""));
+    assert!(f.help.unwrap().contains("the same bits if they change places"));
     let same = Case::new("mov.u32 %r1, 7;\nst.global.u32 [%rd0], %r1;").shape(2, 64);
     assert_eq!(kinds(&same), [Kind::SameValue]);
     assert_eq!(findings(&same, 0).errors(), 0);
