@@ -46,8 +46,8 @@ fn numba(launch: &Launch<'_>) -> bool {
     launch.code.name.contains("cudapy")
 }
 
-/// The names of a barrier of a warp and one of a CTA, in the language of two accesses. Python code that is not
-/// Numba's is taken for Triton's, which has one for both.
+/// The names of a barrier of a warp and one of a CTA, in the language of two accesses. Python code that is
+/// not Numba's is taken for Triton's, which has one for both.
 fn barriers(launch: &Launch<'_>, new: AccessRecord, old: AccessRecord) -> [&'static str; 2] {
     if numba(launch) {
         return ["`cuda.syncwarp()`", "`cuda.syncthreads()`"];
