@@ -13,10 +13,10 @@ use prlx_trace::check::Findings;
 use pyo3::prelude::*;
 
 use crate::errors::{self, Error};
-use crate::launch::Launch;
+use crate::launch::{Array, Launch};
 use crate::module::source_text;
 use crate::monitor::SIGNALS;
-use crate::ranges::Ranges;
+use crate::ranges::{ALIGN, Ranges};
 
 /// A CPU device.
 #[pyclass]
@@ -177,12 +177,9 @@ impl Device {
     }
 }
 
-/// Distance between two mapped arrays, at least.
+/// Distance between two mapped arrays, at least. Arrays begin at multiples of it, but for [`ALIGN`]: as good
+/// as those of a GPU's allocator, whatever the host's does.
 const GAP: u64 = 4096;
-/// The address of an array on the device is equal to its address in the process modulo this number: Triton
-/// looks for pointers that are multiples of 16. Otherwise arrays begin at multiples of [`GAP`], as good as
-/// those of a GPU's allocator, whatever the host's does.
-pub const ALIGN: u64 = 16;
 
 /// The arrays of a launch in the device's memory; dropping it unmaps them.
 struct Mapped<'a> {
@@ -197,11 +194,11 @@ impl Mapped<'_> {
     /// Maps the memory of all arrays. Returns the address of each.
     fn map(&mut self, launch: &Launch) -> PyResult<Vec<DevicePtr>> {
         let mut next = HOST_MEMORY.0;
-        let ranges = Ranges::of(launch.arrays());
+        let ranges = Ranges::of(launch.arrays().map(Array::memory));
         let mut bases: HashMap<u64, u64> = HashMap::new();
         let mut addresses = Vec::new();
         for array in launch.arrays() {
-            let (start, bytes) = ranges.holding(array);
+            let (start, bytes) = ranges.holding(array.memory());
             let base = match bases.get(&start) {
                 Some(base) => *base,
                 None => {
@@ -222,8 +219,8 @@ impl Mapped<'_> {
             return Ok(()); // An array without elements has no memory.
         };
         let memory = if start.is_multiple_of(8) { memory } else { self.copy_in(memory, bytes as usize) };
-        // SAFETY: a range is memory of Python objects that `Launch` keeps alive, or a copy that `self` keeps. The mapping ends when `self` is dropped, before both. Python
-        // threads that change an array while a kernel uses it race with the kernel, as on a GPU.
+        // SAFETY: a range is memory of Python objects that `Launch` keeps alive, or a copy that `self` keeps.
+        // The mapping ends when `self` is dropped, before both. Python threads that change an array while a kernel uses it race with the kernel, as on a GPU.
         let mapped = unsafe { self.emulator.map_host(DevicePtr(base), memory, bytes, name) };
         mapped.map_err(|e| errors::of_driver(&e))?;
         self.at.push(DevicePtr(base));

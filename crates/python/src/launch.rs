@@ -14,10 +14,9 @@ use prlx_trace::Dim3;
 use prlx_trace::kernel::Param;
 use pyo3::prelude::*;
 
-use crate::device::ALIGN;
 use crate::errors::{self, LaunchError};
 use crate::module::Module;
-use crate::ranges::Ranges;
+use crate::ranges::{ALIGN, Ranges};
 
 /// An array argument: a pointer into memory of a Python object.
 #[pyclass(frozen, from_py_object)]
@@ -55,7 +54,7 @@ impl Array {
     }
     /// Address and size of the memory that owns the array.
     #[getter]
-    fn memory(&self) -> (u64, u64) {
+    pub fn memory(&self) -> (u64, u64) {
         (self.owner, self.bytes)
     }
 }
@@ -227,7 +226,7 @@ impl Launch {
     /// The launch with what its arrays hold now, independent of them. The memory of an array is given as
     /// bytes by `content(address, size)`.
     fn snapshot(&self, content: &Bound<'_, PyAny>, name: String, seed: u64) -> PyResult<Snapshot> {
-        let ranges = Ranges::of(self.arrays());
+        let ranges = Ranges::of(self.arrays().map(Array::memory));
         let read = |range: (u64, u64)| Ok((range.0, content.call1(range)?.extract()?));
         let memory = ranges.iter().map(read).collect::<PyResult<HashMap<u64, Vec<u8>>>>()?;
         let job = self.job(&ranges, &memory, name, seed)?;
@@ -278,17 +277,17 @@ impl Launch {
         let used = function.map(|f| param_uses(&module, f, &self.text)).unwrap_or_default();
         let written = |(i, argument): (usize, &Argument)| match argument {
             Argument::Array(_) if used.get(i).is_some_and(|u| u.only_read) => None,
-            other => other.array().map(|a| ranges.holding(a).0),
+            other => other.array().map(|a| ranges.holding(a.memory()).0),
         };
         self.arguments.iter().enumerate().filter_map(written).collect()
     }
 
     fn job(&self, ranges: &Ranges, memory: &HashMap<u64, Vec<u8>>, name: String, seed: u64) -> PyResult<Job> {
         let mut uses: HashMap<u64, usize> = HashMap::new();
-        self.arrays().for_each(|a| *uses.entry(ranges.holding(a).0).or_default() += 1);
+        self.arrays().for_each(|a| *uses.entry(ranges.holding(a.memory()).0).or_default() += 1);
         let outputs = self.outputs(ranges);
         let buffer = |array: &Array, map: Option<tensor_map::TensorMap>| -> PyResult<Buffer> {
-            let (start, _) = ranges.holding(array);
+            let (start, _) = ranges.holding(array.memory());
             let all = memory.get(&start).map_or(&[][..], Vec::as_slice);
             let size = (array.shape.iter().product::<u64>() * element::size(array.ty) as u64) as usize;
             let first = (array.owner - start + array.offset) as usize;

@@ -2,15 +2,17 @@
 //!
 //! Two arrays can have owners of their own and still share bytes, as two NumPy arrays over one `bytearray`.
 
-use crate::launch::Array;
+/// The address of an array on the device is equal to its address in the process modulo this number: Triton
+/// looks for pointers that are multiples of 16.
+pub const ALIGN: u64 = 16;
 
 /// Ranges of this process's memory, none of which overlap, as first address and size; sorted.
 pub struct Ranges(Vec<(u64, u64)>);
 
 impl Ranges {
-    /// The memory that owns these arrays.
-    pub fn of<'a>(arrays: impl Iterator<Item = &'a Array>) -> Ranges {
-        let mut owners: Vec<(u64, u64)> = arrays.map(|a| (a.owner, a.bytes)).collect();
+    /// Merges the memory of arrays, given as addresses and sizes.
+    pub fn of(memory: impl Iterator<Item = (u64, u64)>) -> Ranges {
+        let mut owners: Vec<(u64, u64)> = memory.collect();
         owners.sort_unstable();
         let mut merged: Vec<(u64, u64)> = Vec::new();
         for (start, bytes) in owners {
@@ -24,13 +26,13 @@ impl Ranges {
         Ranges(merged)
     }
 
-    /// The range that holds an array's memory: its first address and its size.
-    pub fn holding(&self, array: &Array) -> (u64, u64) {
-        let after = self.0.partition_point(|(start, _)| *start <= array.owner);
-        after.checked_sub(1).map_or((array.owner, array.bytes), |at| self.0[at])
+    /// The range that holds memory which was given: its first address and its size.
+    pub fn holding(&self, memory: (u64, u64)) -> (u64, u64) {
+        let after = self.0.partition_point(|(start, _)| *start <= memory.0);
+        after.checked_sub(1).map_or(memory, |at| self.0[at])
     }
 
-    /// All ranges.
+    /// First addresses and sizes, in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = (u64, u64)> {
         self.0.iter().copied()
     }
