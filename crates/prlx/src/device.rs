@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
@@ -62,6 +63,8 @@ pub struct DeviceOptions {
     pub contract: Contract,
     /// CPU device: files that calibrate approximate operations (`docs/calibration.md`).
     pub calibration: Vec<PathBuf>,
+    /// CPU device: ends the launch that runs when it is set.
+    pub cancel: Option<Arc<AtomicBool>>,
 }
 
 impl DeviceOptions {
@@ -189,6 +192,9 @@ fn open_cpu(options: &DeviceOptions) -> Result<Device> {
     }
     if let Some(n) = options.threads {
         emulator.threads = n;
+    }
+    if let Some(cancel) = &options.cancel {
+        emulator.cancel = cancel.clone();
     }
     emulator.warp_size = options.warp_size;
     emulator.checks = options.check.unwrap_or_default();

@@ -1,6 +1,8 @@
 //! Recordings of launches, and comparisons: of two launches, and of two recordings.
 
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use prlx::compare::{CompareOptions, compare_launch_files};
 use prlx::device::{Contract, DeviceChoice, DeviceOptions};
@@ -26,7 +28,8 @@ const VIEWS: usize = 24;
 #[pyfunction]
 #[pyo3(signature = (
     a, b, names, *, level=None, check=None, rtol=None, atol=None, ulp=None, equal_nan=false, strict=false,
-    findings=8, explain=true, zoom=true, gpu=false, max_memory=None, progress=None
+    findings=8, explain=true, zoom=true, gpu=false, max_steps=None, max_memory=None, max_printed=None,
+    progress=None
 ))]
 #[allow(clippy::too_many_arguments, reason = "the options of a comparison; Python names them")]
 pub fn compare(
@@ -45,9 +48,12 @@ pub fn compare(
     explain: bool,
     zoom: bool,
     gpu: bool,
+    max_steps: Option<u64>,
     max_memory: Option<u64>,
+    max_printed: Option<u64>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Report> {
+    let cancel = Arc::<AtomicBool>::default();
     let tolerant = rtol.is_some() || atol.is_some() || ulp.is_some() || equal_nan;
     let options = CompareOptions {
         recorder: RecorderOptions { level: level_of(level)?, ..RecorderOptions::default() },
@@ -55,7 +61,10 @@ pub fn compare(
             device: if gpu { DeviceChoice::Cuda(0) } else { DeviceChoice::Cpu },
             check: check.map(str::parse::<Checks>).transpose().map_err(Error::new_err)?,
             contract: if a.contract && b.contract { Contract::On } else { Contract::Off },
+            max_steps,
             max_memory: max_memory.map(|bytes| bytes.div_ceil(1 << 20)),
+            max_printed: max_printed.map(|bytes| bytes.div_ceil(1 << 10)),
+            cancel: Some(cancel.clone()),
             ..DeviceOptions::default()
         },
         // The caller paired the launches: their kernels may have different names.
@@ -72,7 +81,7 @@ pub fn compare(
         ..CompareOptions::default()
     };
     let jobs = [a.job.clone(), b.job.clone()];
-    let done = monitor::run(py, progress, |monitor| {
+    let done = monitor::run(py, progress, &cancel, |monitor| {
         let found = compare_launch_files(&jobs, names.into(), &options, monitor)?;
         Ok((found.report, found.scene, found.checks, found.printed))
     });
@@ -97,7 +106,7 @@ pub fn diff(
     let patterns = kernels.iter().map(|k| KernelPattern::new(k)).collect::<Result<Vec<_>, _>>();
     let patterns = patterns.map_err(|e| Error::new_err(e.to_string()))?;
     let options = DiffOptions { findings, strict, force, ..DiffOptions::default() };
-    let Compared { report, scene } = monitor::run(py, progress, |monitor| {
+    let Compared { report, scene } = monitor::run(py, progress, &Arc::default(), |monitor| {
         require_recordings([Path::new(a), Path::new(b)], false)?;
         let sides = [open_session(Path::new(a))?, open_session(Path::new(b))?];
         diff_sessions(
@@ -141,8 +150,9 @@ pub fn record(
 ) -> PyResult<()> {
     let recorder = RecorderOptions { level: level_of(level)?, ..RecorderOptions::default() };
     let job = &launch.job;
-    monitor::run(py, progress, |monitor| {
-        let device = DeviceOptions::default();
+    let cancel = Arc::<AtomicBool>::default();
+    let device = DeviceOptions { cancel: Some(cancel.clone()), ..DeviceOptions::default() };
+    monitor::run(py, progress, &cancel, |monitor| {
         let program = recorder_program(&recorder, warps_per_cta(job, &device));
         let recorded = record_job(job, &program, &recorder, &device, monitor)?;
         save(&recorded.trace, Path::new(path)).map(drop)

@@ -6,7 +6,6 @@ use std::collections::HashMap;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Acquire, Ordering::Release};
-use std::time::Duration;
 
 use prlx_driver::{DevicePtr, Driver, ModuleCode, ModuleHandle};
 use prlx_emu::{Checks, Emulator, HOST_MEMORY, Options};
@@ -14,8 +13,10 @@ use prlx_trace::check::Findings;
 use pyo3::prelude::*;
 
 use crate::errors::{self, Error};
-use crate::launch::Launch;
+use crate::launch::{Array, Launch};
 use crate::module::source_text;
+use crate::monitor::SIGNALS;
+use crate::ranges::{ALIGN, Ranges};
 
 /// A CPU device.
 #[pyclass]
@@ -27,9 +28,6 @@ pub struct Device {
     /// Ends the launch that runs.
     cancel: Arc<AtomicBool>,
 }
-
-/// How often a running launch looks for Ctrl-C.
-const SIGNALS: Duration = Duration::from_millis(50);
 
 /// Runs `work` on another thread and without the GIL, so that this one can see signals. If a signal handler
 /// raises an exception, as that of Ctrl-C does, it sets `cancel` and returns the exception when `work` has
@@ -157,7 +155,7 @@ impl Device {
         Ok(Run {
             warp_instructions: stats.warp_instructions,
             nanos: stats.nanos.0,
-            printed_limit: prlx_present::printed_limit(&printed),
+            printed_limit: prlx_present::printed_limit(&printed).as_deref().map(errors::in_python),
             printed: String::from_utf8_lossy(&printed.text).into_owned(),
             findings,
             fault,
@@ -179,12 +177,9 @@ impl Device {
     }
 }
 
-/// Distance between two mapped arrays, at least.
+/// Distance between two mapped arrays, at least. Arrays begin at multiples of it, but for [`ALIGN`]: as good
+/// as those of a GPU's allocator, whatever the host's does.
 const GAP: u64 = 4096;
-/// The address of an array on the device is equal to its address in the process modulo this number: Triton
-/// looks for pointers that are multiples of 16. Otherwise arrays begin at multiples of [`GAP`], as good as
-/// those of a GPU's allocator, whatever the host's does.
-const ALIGN: u64 = 16;
 
 /// The arrays of a launch in the device's memory; dropping it unmaps them.
 struct Mapped<'a> {
@@ -199,34 +194,34 @@ impl Mapped<'_> {
     /// Maps the memory of all arrays. Returns the address of each.
     fn map(&mut self, launch: &Launch) -> PyResult<Vec<DevicePtr>> {
         let mut next = HOST_MEMORY.0;
-        let mut of_owner: HashMap<(u64, u64), u64> = HashMap::new();
+        let ranges = Ranges::of(launch.arrays().map(Array::memory));
+        let mut bases: HashMap<u64, u64> = HashMap::new();
         let mut addresses = Vec::new();
         for array in launch.arrays() {
-            let owner = (array.owner, array.bytes);
-            let base = match of_owner.get(&owner) {
+            let (start, bytes) = ranges.holding(array.memory());
+            let base = match bases.get(&start) {
                 Some(base) => *base,
                 None => {
-                    let base = next + array.owner % ALIGN;
-                    next = (base + array.bytes).next_multiple_of(GAP) + GAP;
-                    self.map_owner(base, array.owner, array.bytes, &array.name)?;
-                    of_owner.insert(owner, base);
+                    let base = next + start % ALIGN;
+                    next = (base + bytes).next_multiple_of(GAP) + GAP;
+                    self.map_range(base, start, bytes, &array.name)?;
+                    bases.insert(start, base);
                     base
                 }
             };
-            addresses.push(DevicePtr(base + array.offset));
+            addresses.push(DevicePtr(base + (array.owner - start) + array.offset));
         }
         Ok(addresses)
     }
 
-    fn map_owner(&mut self, base: u64, owner: u64, bytes: u64, name: &str) -> PyResult<()> {
-        let Some(memory) = NonNull::new(std::ptr::with_exposed_provenance_mut::<u8>(owner as usize)) else {
+    fn map_range(&mut self, base: u64, start: u64, bytes: u64, name: &str) -> PyResult<()> {
+        let Some(memory) = NonNull::new(std::ptr::with_exposed_provenance_mut::<u8>(start as usize)) else {
             return Ok(()); // An array without elements has no memory.
         };
-        let start = if owner.is_multiple_of(8) { memory } else { self.copy_in(memory, bytes as usize) };
-        // SAFETY: `Array` has the address and size of memory of a Python object that `Launch` keeps alive,
-        // or of a copy that `self` keeps. The mapping ends when `self` is dropped, before both. Python
-        // threads that change an array while a kernel uses it race with the kernel, as on a GPU.
-        let mapped = unsafe { self.emulator.map_host(DevicePtr(base), start, bytes, name) };
+        let memory = if start.is_multiple_of(8) { memory } else { self.copy_in(memory, bytes as usize) };
+        // SAFETY: a range is memory of Python objects that `Launch` keeps alive, or a copy that `self` keeps.
+        // The mapping ends when `self` is dropped, before both. Python threads that change an array while a kernel uses it race with the kernel, as on a GPU.
+        let mapped = unsafe { self.emulator.map_host(DevicePtr(base), memory, bytes, name) };
         mapped.map_err(|e| errors::of_driver(&e))?;
         self.at.push(DevicePtr(base));
         Ok(())
@@ -235,7 +230,7 @@ impl Mapped<'_> {
     /// Copies memory to where kernels can access it.
     fn copy_in(&mut self, memory: NonNull<u8>, bytes: usize) -> NonNull<u8> {
         let mut copy = vec![0u64; bytes.div_ceil(8)];
-        // SAFETY: `memory` has so many bytes (see `map_owner`), and so has the copy, which is another object.
+        // SAFETY: `memory` has so many bytes (see `map_range`), and so has the copy, which is another object.
         unsafe { memory.as_ptr().copy_to_nonoverlapping(copy.as_mut_ptr().cast(), bytes) };
         let start = NonNull::from(copy.as_mut_slice()).cast();
         self.copies.push((memory, bytes, copy));

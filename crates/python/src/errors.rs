@@ -37,7 +37,16 @@ pub fn of_driver(e: &prlx_driver::Error) -> PyErr {
     of_kind(e.kind, text)
 }
 
+/// Advice of the command line with the names that options have in Python.
+pub fn in_python(text: &str) -> String {
+    let options = ["max-steps", "max-memory", "max-printed"];
+    options.iter().fold(text.to_owned(), |text, option| {
+        text.replace(&format!("--{option}"), &format!("`{}`", option.replace('-', "_")))
+    })
+}
+
 fn of_kind(kind: ErrorKind, text: String) -> PyErr {
+    let text = in_python(&text);
     match kind {
         ErrorKind::Module => ModuleError::new_err(text),
         ErrorKind::Unsupported => UnsupportedError::new_err(text),

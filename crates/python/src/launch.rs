@@ -1,6 +1,5 @@
 //! A launch: its kernel, shape and arguments; and a snapshot of it with the content of its arrays.
 
-use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,6 +16,7 @@ use pyo3::prelude::*;
 
 use crate::errors::{self, LaunchError};
 use crate::module::Module;
+use crate::ranges::{ALIGN, Ranges};
 
 /// An array argument: a pointer into memory of a Python object.
 #[pyclass(frozen, from_py_object)]
@@ -54,7 +54,7 @@ impl Array {
     }
     /// Address and size of the memory that owns the array.
     #[getter]
-    fn memory(&self) -> (u64, u64) {
+    pub fn memory(&self) -> (u64, u64) {
         (self.owner, self.bytes)
     }
 }
@@ -224,16 +224,12 @@ impl Launch {
     }
 
     /// The launch with what its arrays hold now, independent of them. The memory of an array is given as
-    /// bytes by `content(owner address, size)`.
+    /// bytes by `content(address, size)`.
     fn snapshot(&self, content: &Bound<'_, PyAny>, name: String, seed: u64) -> PyResult<Snapshot> {
-        let mut memory: HashMap<(u64, u64), Vec<u8>> = HashMap::new();
-        for array in self.arrays() {
-            let key = (array.owner, array.bytes);
-            if let Entry::Vacant(entry) = memory.entry(key) {
-                entry.insert(content.call1(key)?.extract()?);
-            }
-        }
-        let job = self.job(&memory, name, seed)?;
+        let ranges = Ranges::of(self.arrays().map(Array::memory));
+        let read = |range: (u64, u64)| Ok((range.0, content.call1(range)?.extract()?));
+        let memory = ranges.iter().map(read).collect::<PyResult<HashMap<u64, Vec<u8>>>>()?;
+        let job = self.job(&ranges, &memory, name, seed)?;
         Ok(Snapshot { job, contract: self.contract })
     }
 }
@@ -274,38 +270,41 @@ impl Launch {
         Ok(out)
     }
 
-    /// The owners of arrays that the kernel may write. A tensor map counts as written.
-    fn outputs(&self) -> HashSet<u64> {
+    /// First addresses of the ranges that the kernel may write. A tensor map counts as written.
+    fn outputs(&self, ranges: &Ranges) -> HashSet<u64> {
         let (module, _) = ptx::read(&self.text);
         let function = module.functions.iter().find(|f| f.name == self.kernel);
         let used = function.map(|f| param_uses(&module, f, &self.text)).unwrap_or_default();
         let written = |(i, argument): (usize, &Argument)| match argument {
             Argument::Array(_) if used.get(i).is_some_and(|u| u.only_read) => None,
-            other => other.array().map(|a| a.owner),
+            other => other.array().map(|a| ranges.holding(a.memory()).0),
         };
         self.arguments.iter().enumerate().filter_map(written).collect()
     }
 
-    fn job(&self, memory: &HashMap<(u64, u64), Vec<u8>>, name: String, seed: u64) -> PyResult<Job> {
+    fn job(&self, ranges: &Ranges, memory: &HashMap<u64, Vec<u8>>, name: String, seed: u64) -> PyResult<Job> {
         let mut uses: HashMap<u64, usize> = HashMap::new();
-        self.arrays().for_each(|a| *uses.entry(a.owner).or_default() += 1);
-        let outputs = self.outputs();
+        self.arrays().for_each(|a| *uses.entry(ranges.holding(a.memory()).0).or_default() += 1);
+        let outputs = self.outputs(ranges);
         let buffer = |array: &Array, map: Option<tensor_map::TensorMap>| -> PyResult<Buffer> {
-            let all = memory.get(&(array.owner, array.bytes)).map_or(&[][..], Vec::as_slice);
+            let (start, _) = ranges.holding(array.memory());
+            let all = memory.get(&start).map_or(&[][..], Vec::as_slice);
             let size = (array.shape.iter().product::<u64>() * element::size(array.ty) as u64) as usize;
-            let first = array.offset as usize;
+            let first = (array.owner - start + array.offset) as usize;
             let bytes = all.get(first..first + size).ok_or_else(|| {
                 let what = format!("`{}` has {size} bytes from {first} on in {}", array.name, all.len());
                 LaunchError::new_err(what)
             })?;
-            let shared = uses.get(&array.owner).is_some_and(|n| *n > 1);
-            let place = Placement { allocation: format!("{:#x}", array.owner), offset: array.offset };
+            let shared = uses.get(&start).is_some_and(|n| *n > 1);
+            // Vector accesses need the alignment that the array has in this process.
+            let offset = start % ALIGN + first as u64;
+            let place = Placement { allocation: format!("{start:#x}"), offset };
             Ok(Buffer {
                 ty: array.ty,
                 shape: array.shape.clone(),
                 content: Content::Bytes(bytes.to_vec()),
                 random: (0, 0),
-                out: outputs.contains(&array.owner),
+                out: outputs.contains(&start),
                 save: None,
                 expect: None,
                 map,

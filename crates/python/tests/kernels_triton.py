@@ -154,3 +154,15 @@ def last_one(out):
 def multiply_add(x, y, z, out, BLOCK: tl.constexpr):
     at = tl.arange(0, BLOCK)
     tl.store(out + at, tl.load(x + at) * tl.load(y + at) + tl.load(z + at))
+
+
+@triton.jit
+def scale(x, out, factor, n, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    tl.store(out + at, tl.load(x + at, mask=at < n) * factor, mask=at < n)
+
+
+@triton.jit
+def copy_pair(pair, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    tl.store(pair[1] + at, tl.load(pair[0] + at))

@@ -99,6 +99,115 @@ def test_a_reference(data):
     assert bad.wrong == 800 and bad.first == (0, 0) and "got" in str(bad)
 
 
+def test_configurations_are_compared_with_a_reference(data):
+    out, x = data
+    configs = [{"num_warps": 4}, {"num_warps": 1}]
+    good = lambda **c: softmax(kernels.softmax, out, x, **c)
+    bad = lambda **c: softmax(kernels.softmax_zero, out, x, **c)
+    assert prlx.compare(good, prlx.against(expected(x)), configs=configs).verdict == "same"
+    table = prlx.compare(bad, prlx.against(expected(x)), configs=configs)
+    assert [outcome.wrong for _, outcome in table] == [800, 800] and "800 of 800" in str(table)
+    table = prlx.compare(bad, lambda: good(), configs=configs)
+    assert [report.verdict for _, report in table] == ["differs", "differs"]
+    with pytest.raises(TypeError, match="other side is a function or prlx.against"):
+        prlx.compare(good, "file.toml", configs=configs)
+
+
+STORE = prlx.Kernel('extern "C" __global__ void k(long long *x, long long v) { x[threadIdx.x] = v; }')
+
+
+@pytest.mark.parametrize(
+    "value, reference, tolerance, verdict",
+    [
+        (1000001, np.full(4, 1000000), {}, "differs"),
+        (1000001, np.full(4, 1000000.0), {}, "differs"),
+        (1000000, np.full(4, 1000000.0), {}, "same"),
+        (2**62 + 1, np.full(4, 2**62), {}, "differs"),
+        (2**62 + 1, np.full(4, 2**62), {"atol": 0}, "differs"),
+        (2**62 + 1, np.full(4, 2**62), {"atol": 1}, "same"),
+        (-1, np.full(4, 2**64 - 1, np.uint64), {}, "differs"),
+    ],
+)
+def test_integers_are_compared_exactly(value, reference, tolerance, verdict):
+    x = np.zeros(4, np.int64)
+
+    def run():
+        STORE[1, 4](x, value)
+        return x
+
+    assert prlx.compare(run, prlx.against(reference, **tolerance)).verdict == verdict
+
+
+def test_a_reference_of_several_arrays():
+    x, y = np.zeros((2, 4), np.int64)
+
+    def run():
+        STORE[1, 4](x, 1)
+        STORE[1, 4](y, 2)
+        return {"x": x, "y": y}
+
+    good = prlx.compare(run, prlx.against({"x": [1] * 4, "y": [2] * 4}))
+    bad = prlx.compare(run, prlx.against({"x": [1] * 4, "y": [3] * 4}))
+    assert (good.verdict, bad.verdict, bad["y"].wrong, bad["x"].wrong) == ("same", "differs", 4, 0)
+    with pytest.raises(ValueError, match="the parts"):
+        prlx.compare(run, prlx.against({"x": [1] * 4}))
+
+
+def test_arrays_are_put_back_if_a_side_raises(tmp_path):
+    x = np.zeros(4, np.int64)
+
+    def side():
+        STORE[1, 4](x, 1)
+        raise ZeroDivisionError
+
+    for call in (
+        lambda: prlx.compare(side, side),
+        lambda: prlx.compare(side, prlx.against(x)),
+        lambda: prlx.record_launches(side, tmp_path / "x"),
+    ):
+        with pytest.raises(ZeroDivisionError):
+            call()
+        assert not x.any()
+
+
+def test_trials_of_an_autotuner_do_not_count(data, tmp_path):
+    import triton
+
+    out, x = data
+    configs = [triton.Config({"BLOCK": 128}), triton.Config({"BLOCK": 256})]
+
+    def tuned():
+        kernel = triton.autotune(configs=configs, key=["columns"])(kernels.softmax)
+        kernel[(8,)](out, x, 100)
+        return out
+
+    assert len(prlx.record_launches(tuned, tmp_path / "x")) == 1
+    assert prlx.compare(tuned, prlx.against(expected(x))).verdict == "same"
+    assert prlx.compare(tuned, tuned).same
+
+
+def test_findings_have_text_pages_and_pickles(tmp_path):
+    import pickle
+
+    x = np.zeros(7, np.int64)
+    findings = prlx.check(lambda: STORE[1, 8](x, 1), seeds=range(4))
+    assert [(f.kind, f.seeds) for f in findings.errors] == [("out-of-bounds", [0, 1, 2, 3])]
+    assert "out-of-bounds" in str(findings) and findings._repr_html_().startswith("<pre")
+    findings.save(tmp_path / "f.html")
+    findings.save(tmp_path / "f.json")
+    assert json.loads((tmp_path / "f.json").read_text())["findings"][0]["kind"] == "out-of-bounds"
+    error = pickle.loads(pickle.dumps(prlx.CheckError(findings)))
+    assert str(error.findings) == str(findings) and error.findings[0].kind == "out-of-bounds"
+    error = pickle.loads(pickle.dumps(prlx.ScheduleError("k", 0, 1, ["x"])))
+    assert (error.seeds, error.arrays) == ((0, 1), ["x"])
+
+
+def test_schedules_that_differ_are_a_finding():
+    last = prlx.Kernel('extern "C" __global__ void k(int *x) { x[0] = blockIdx.x; }')
+    findings = prlx.check(lambda: last[64, 1](np.zeros(1, np.int32)), seeds=range(8))
+    assert "schedule" in [f.kind for f in findings.errors] and "error[schedule]" in str(findings)
+
+
 def test_different_numbers_of_launches_are_an_error(data):
     out, x = data
 

@@ -49,7 +49,7 @@ def test_golden_recordings(pytester, monkeypatch):
     monkeypatch.delenv("CI", raising=False)
     write(pytester)
     assert pytester.runpytest_subprocess("-k", "snapshot").ret == 0
-    assert list(pytester.path.glob("golden/test_snapshot.0.prlx"))
+    assert list(pytester.path.glob("golden/test_golden_recordings.test_snapshot.0.0.prlx"))
     assert pytester.runpytest_subprocess("-k", "snapshot").ret == 0
     write(pytester, "softmax_zero")
     done = pytester.runpytest_subprocess("-k", "snapshot")
@@ -83,3 +83,69 @@ def test_all_tests_run_on_the_cpu_device(pytester):
     done = pytester.runpytest_subprocess("--prlx-check", "bounds")
     done.assert_outcomes(failed=1)
     done.stdout.fnmatch_lines(["*out-of-bounds*"])
+
+
+LAUNCHES = """
+import sys
+sys.path.insert(0, {folder!r})
+import kernels_triton as kernels
+import numpy as np
+
+x = np.random.default_rng(0).standard_normal((4, 100)).astype(np.float32)
+
+def go(*columns):
+    for n in columns:
+        kernels.softmax[(4,)](np.zeros_like(x), x, n, BLOCK=128)
+
+def test_fewer(prlx_golden):
+    prlx_golden(lambda: go({fewer}))
+
+def test_more(prlx_golden):
+    prlx_golden(lambda: go({more}))
+
+def test_calls(prlx_golden):
+    prlx_golden(lambda: go(100))
+    prlx_golden(lambda: go(90))
+
+class TestA:
+    def test_name(self, prlx_golden):
+        prlx_golden(lambda: go(100))
+
+class TestB:
+    def test_name(self, prlx_golden):
+        prlx_golden(lambda: go(50))
+"""
+
+
+def test_golden_recordings_belong_to_a_call_and_its_launches(pytester, monkeypatch):
+    monkeypatch.delenv("CI", raising=False)
+    pytester.makepyfile(LAUNCHES.format(folder=str(KERNELS), fewer="100, 90", more="100"))
+    pytester.runpytest_subprocess().assert_outcomes(passed=5)
+    pytester.runpytest_subprocess().assert_outcomes(passed=5)
+    assert len(list(pytester.path.glob("golden/*.prlx"))) == 7
+    pytester.makepyfile(LAUNCHES.format(folder=str(KERNELS), fewer="100", more="77, 90"))
+    done = pytester.runpytest_subprocess()
+    done.assert_outcomes(passed=3, failed=2)
+    done.stdout.fnmatch_lines(["*launches 1 kernels*recordings of 2*", "*launches 2 kernels*recordings of 1*"])
+    assert len(list(pytester.path.glob("golden/*.prlx"))) == 7
+
+
+def test_a_function_without_launches_fails(pytester):
+    pytester.makepyfile(
+        """
+        def test_golden(prlx_golden):
+            prlx_golden(lambda: None)
+
+        def test_clean(prlx_clean):
+            prlx_clean(lambda: None)
+        """
+    )
+    done = pytester.runpytest_subprocess()
+    done.assert_outcomes(failed=2)
+    done.stdout.fnmatch_lines(["*launches no kernel*", "*launches no kernel*"])
+
+
+def test_wrong_checks_are_a_usage_error(pytester):
+    done = pytester.runpytest_subprocess("--prlx-check", "foo")
+    assert done.ret == 4
+    done.stderr.fnmatch_lines(["*--prlx-check: 'foo' names no checks*"])

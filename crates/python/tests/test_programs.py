@@ -48,6 +48,33 @@ def test_a_script_is_checked(script):
     assert done.returncode == 1 and "double.py:8" in done.stdout and "out-of-bounds" in done.stdout
 
 
+@pytest.mark.parametrize(
+    "end, code, wrong",
+    [
+        ("sys.exit()", 1, True),
+        ("sys.exit(0)", 1, True),
+        ("sys.exit(7)", 7, True),
+        ("raise IndexError", 1, True),
+        ("sys.exit('no')", 1, False),
+        ("sys.exit(0)", 0, False),
+    ],
+)
+def test_findings_outlive_the_end_of_a_script(script, end, code, wrong):
+    """The wrong script reads and writes past the end."""
+    with open(script, "a") as file:
+        file.write(f"assert __file__ == {script!r}\n{end}\n")
+    done = run("run", "--check", "bounds", script, "100" if wrong else "128")
+    assert done.returncode == code and ("out-of-bounds" in done.stdout) == wrong, done.stderr
+    assert f"checks: {2 * wrong} errors in 1 launches" in done.stderr
+
+
+def test_wrong_use_of_scripts_has_exit_code_2(script):
+    for words in (["--check", "foo", script], ["--arch", "sm_1", script], ["--nope", script], ["nothere.py"]):
+        done = run("run", *words)
+        assert done.returncode == 2 and "usage: prlx run" in done.stderr
+    assert "script.py" in run("run", "--help").stdout
+
+
 def test_a_fault_of_a_script_has_exit_code_4(script):
     done = run("run", script, "100")
     assert done.returncode == 4 and "right past the end of `x`" in done.stderr
@@ -103,6 +130,46 @@ def test_ctrl_c_ends_a_kernel():
     child.send_signal(signal.SIGINT)
     _, errors = child.communicate(timeout=20)
     assert "KeyboardInterrupt" in errors
+
+
+INTERRUPTED = """
+import os, signal, sys, threading
+import numpy as np, prlx
+
+class Timeout(Exception):
+    pass
+
+def handler(*_):
+    raise Timeout
+
+signal.signal(signal.SIGALRM, handler)
+spin = prlx.Kernel('extern "C" __global__ void k(int *x, int n) { while (n--) x[0] = x[0] * 3 + n; }')
+x = np.ones(1, np.int32)
+snapshots = []
+device = prlx.cpu()
+device.before_launch = lambda launch, kernel: snapshots.append(launch.snapshot("a", 0))
+with device:
+    spin[1, 1](x, 10)
+threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGALRM)).start()
+try:
+    while True:
+        prlx._native.compare(snapshots[0], snapshots[0], ("a", "b"), progress=lambda *_: None)
+except Timeout:
+    print("timeout")
+
+def failing(kind, text):
+    raise KeyError(kind)
+
+try:
+    prlx._native.compare(snapshots[0], snapshots[0], ("a", "b"), progress=failing)
+except KeyError as e:
+    print(e)
+"""
+
+
+def test_exceptions_of_signals_and_callbacks_end_native_work():
+    done = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, timeout=60)
+    assert done.stdout.split() == ["timeout", "'begin'"], done.stderr
 
 
 def test_probes_of_a_launch_file(tmp_path):

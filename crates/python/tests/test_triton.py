@@ -182,3 +182,36 @@ def test_products_and_sums_are_fused_as_triton_asks(fusion, rng):
         kernels.multiply_add[(1,)](x, y, z, out, BLOCK=128, enable_fp_fusion=fusion)
     exact = x.astype(np.float64) * y + z
     np.testing.assert_array_equal(out, exact.astype(np.float32) if fusion else x * y + z)
+
+
+def test_numpy_scalars_are_numbers():
+    x, out = np.ones(64, np.float32), np.zeros(64, np.float32)
+    for factor, n in ((np.float64(0.5), 64), (np.float32(0.5), np.int64(64)), (0.5, np.uint8(64))):
+        out[:] = 0
+        with prlx.cpu(check="all"):
+            kernels.scale[(1,)](x, out, factor, n, BLOCK=np.int64(64))
+        assert (out == 0.5).all()
+
+
+def test_plain_arrays_in_descriptors_tuples_and_reinterpret(rng):
+    tools = pytest.importorskip("triton.tools.tensor_descriptor")
+    import triton.language as tl
+
+    a = rng.standard_normal((64, 64)).astype(np.float16)
+    for make in (
+        lambda x: tools.TensorDescriptor.from_tensor(x, [32, 32]),
+        lambda x: tools.TensorDescriptor(x, [64, 64], [64, 1], [32, 32]),
+    ):
+        b = np.zeros_like(a)
+        with prlx.cpu("sm_90", check="all"):
+            kernels.copy_tiles[(2, 2)](make(a), make(b), BM=32, BN=32)
+        np.testing.assert_array_equal(a, b)
+    x, out = np.arange(32, dtype=np.int32), np.zeros(32, np.int32)
+    with prlx.cpu(check="all"):
+        kernels.copy_pair[(1,)]((x, out), BLOCK=32)
+    np.testing.assert_array_equal(out, x)
+    out[:] = 0
+    with prlx.cpu(check="all"):
+        pair = triton.reinterpret(x, tl.float32), triton.reinterpret(out, tl.float32)
+        kernels.copy_pair[(1,)](pair, BLOCK=32)
+    np.testing.assert_array_equal(out, x)

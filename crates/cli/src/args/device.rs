@@ -97,6 +97,7 @@ impl DeviceArgs {
             warp_size: self.warp_size,
             threads: self.threads,
             calibration: self.calibration.clone(),
+            cancel: None,
         }
     }
 }

@@ -26,7 +26,7 @@ from ._native import (
 
 # The modules that define the public names.
 _NAMES = {
-    "against": "_compare",
+    "against": "_against",
     "check": "_compare",
     "compare": "_compare",
     "diff": "_compare",
@@ -37,8 +37,9 @@ _NAMES = {
     "Kernel": "_kernel",
     "cpu": "_device",
     "ScheduleError": "_device",
-    "Configurations": "_compare",
-    "Outcome": "_compare",
+    "Configurations": "_configurations",
+    "Outcome": "_against",
+    "Outcomes": "_against",
     "Table": "_recording",
     "Recording": "_recording",
     "read": "_recording",

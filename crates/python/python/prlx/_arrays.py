@@ -32,8 +32,15 @@ SCALARS = {
 
 
 def is_array(value):
-    """Whether a kernel can take ``value`` as a pointer."""
-    return hasattr(value, "__array_interface__") or is_tensor(value)
+    """Whether ``value`` is an array or a tensor, which kernels take as a pointer. A scalar of NumPy is none,
+    though it has the attributes of one."""
+    return is_tensor(value) or (hasattr(value, "__array_interface__") and not is_numpy_scalar(value))
+
+
+def is_numpy_scalar(value):
+    """Whether ``value`` is a number of NumPy, as ``np.float32(1)``."""
+    numpy = sys.modules.get("numpy")
+    return numpy is not None and isinstance(value, numpy.generic)
 
 
 def is_tensor(value):
@@ -54,13 +61,36 @@ def content(address, size):
     return ctypes.string_at(address, size)
 
 
+def refuse_wrong_elements(name, dtype):
+    """Raises an error if a kernel cannot work on elements of this type of NumPy."""
+    what = {"O": "Python objects", "M": "dates", "m": "times", "U": "texts"}.get(dtype.kind)
+    if what is None and dtype.fields is None and dtype.subdtype is None and dtype.kind == "S":
+        what = "texts"
+    if dtype.hasobject:
+        what = "Python objects"
+    # `|` is no order: single bytes, and types that other packages add.
+    if what is None and dtype.kind != "V" and dtype.newbyteorder("=") != dtype:
+        raise _native.LaunchError(
+            f"`{name}` has elements of type {dtype}, whose byte order is not that of a GPU\n"
+            f"help: pass {name}.astype({name}.dtype.newbyteorder('='))"
+        )
+    if what is None and dtype.name in ("longdouble", "float128", "clongdouble", "complex256"):
+        what = f"type {dtype.name}, which GPUs do not have"
+    if dtype.names is not None:
+        raise _native.LaunchError(
+            f"`{name}` is an array of records: pass its fields one by one, or its bytes ({name}.view('u1'))"
+        )
+    if what is not None:
+        raise _native.LaunchError(f"`{name}` has elements of type {dtype}: kernels cannot work on {what}")
+
+
 def _scalar(name, size, shape):
     """The type of PTX for an element type, and the shape in such elements."""
     if name in SCALARS:
         return SCALARS[name], shape
     if name.startswith("complex"):
         return {8: "f32", 16: "f64"}[size], [*shape, 2]
-    # Elements that PTX has no name for, as 8-bit floats and records, are shown as their bytes.
+    # Elements that PTX has no name for, as 8-bit floats, are shown as their bytes.
     return "u8", [*shape, size]
 
 
@@ -86,6 +116,7 @@ def _ndarray(name, value):
     import numpy as np
 
     array = value if isinstance(value, np.ndarray) else np.asarray(value)
+    refuse_wrong_elements(name, array.dtype)
     if not array.flags.writeable:
         array = array.copy()
     owner = array

@@ -3,6 +3,7 @@ done here: `prlx run script.py` runs a script with its kernels on the CPU device
 `diff-steps` and `report` use the training monitor."""
 
 import os
+import subprocess
 import sys
 
 from ._native import FileError
@@ -29,6 +30,8 @@ def main():
         from ._scripts import run
 
         sys.exit(run(words[1:]))
+    if words[:1] == ["run"] and {"-h", "--help"} & set(words):
+        sys.exit(_help(words))
     if words[:1] == ["pytorch"] and words[1:2] in (["watch"], ["diff-steps"], ["report"]):
         from ._pytorch_command import main as pytorch
 
@@ -39,6 +42,15 @@ def main():
 def diff():
     """`prlx-diff`, the name of `prlx diff` in PRLX 0.5."""
     _become("prlx-diff", sys.argv[1:])
+
+
+def _help(words):
+    """`prlx run --help`: that of launch files, and that of scripts."""
+    from ._scripts import help
+
+    done = subprocess.run([binary("prlx"), *words], check=False)
+    help()
+    return done.returncode
 
 
 def _become(name, words):

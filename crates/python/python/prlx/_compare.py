@@ -1,10 +1,13 @@
-"""Comparisons of kernels, of configurations, of recordings, and of a kernel with a reference."""
+"""Comparisons of kernels, of configurations and of recordings."""
 
 import os
 from dataclasses import dataclass
 
-from . import _native, _progress
+from . import _arrays, _native, _progress
+from ._against import against
+from ._configurations import Configurations, words
 from ._device import cpu
+from ._findings import Findings
 from ._report import Report
 
 
@@ -15,23 +18,25 @@ def compare(a, b=None, *, configs=None, arch="sm_90", seed=0, **options):
     Functions run on the CPU device, and arrays hold afterwards what they held before. Launches are compared
     one by one in order; the report is of the first that differs.
 
-    configs: instead of ``b``, call ``a(**config)`` for every one of these dictionaries (or
-    ``triton.Config``s) and compare all with the first. The result is a :class:`Configurations`.
+    configs: call ``a(**config)`` for every one of these dictionaries (or ``triton.Config``s). Compares all with
+    ``b``, which is a function or :class:`prlx.against`; without ``b``, with the first. The result is a
+    :class:`Configurations`.
     rtol, atol, ulp, equal_nan: how far outputs may be apart; by default their bits must be equal.
     level: ``"path"`` (default), ``"events"`` or ``"fingerprint"``.
     check: checks to run on both sides, as ``"all"``.
     strict: count differences in timing and order, too.
+    max_steps, max_memory, max_printed: limits, as those of :class:`prlx.cpu`.
 
     >>> import prlx
     >>> prlx.compare("good.toml", "bad.toml").verdict          # doctest: +SKIP
     'differs'
     """
     if configs is not None:
-        return _configurations(a, list(configs), arch=arch, seed=seed, **options)
+        return _configurations(a, b, list(configs), arch=arch, seed=seed, **options)
     if b is None:
         raise TypeError("compare: name two sides, or configs")
     if isinstance(b, against):
-        return b.compare(a, arch=arch, seed=seed, **options)
+        return _against(a, b, arch=arch, seed=seed, **options)
     if callable(a) != callable(b):
         raise TypeError("compare: both sides are functions, or both are files")
     if callable(a):
@@ -50,24 +55,35 @@ def diff(a, b, **options):
 
 
 def check(function, *, check="all", arch="sm_90", seed=0, seeds=None):
-    """Runs a function on the CPU device with checks. Returns the findings of all launches; none is raised.
+    """Runs a function on the CPU device with checks. Returns the :class:`Findings` of all launches, and raises
+    none. With ``seeds``, different results of two schedules are a finding of kind ``schedule``.
 
     >>> import prlx
     >>> prlx.check(lambda: None)
     []
     """
-    with cpu(arch, check=check, seed=seed, seeds=seeds, collect=True) as device:
-        function()
-    return device.findings
+    return run_checks(function, check=check, arch=arch, seed=seed, seeds=seeds).findings
+
+
+def run_checks(function, **options):
+    """Runs a function with checks and collects what they find. Returns the device."""
+    device = cpu(collect=True, **options)
+    with device:
+        try:
+            function()
+        except (_native.KernelFault, _native.KernelStuck):
+            # The finding that explains it says more than the exception.
+            if not device.findings.errors:
+                raise
+    return device
 
 
 def record_launches(function, path, *, arch="sm_90", seed=0, level="path"):
     """Records every launch that a function makes on the CPU device, into ``PATH.0.prlx``, ``PATH.1.prlx``, ….
-    Returns their paths."""
+    Returns their paths. The arrays hold afterwards what they held before."""
     import pathlib
 
-    calls, _, restore = _record(function, arch, seed)
-    restore()
+    calls, _ = _record(function, arch, seed)
     path = pathlib.Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     files = []
@@ -83,9 +99,9 @@ class _Call:
     snapshot: object
 
 
-def _record(function, arch, seed):
-    """Calls a function on the CPU device. Returns its launches, what it returned, and a function that puts
-    back what their arrays held before."""
+def _record(function, arch, seed, finish=lambda returned: None, **limits):
+    """Calls a function on the CPU device. Returns its launches, and what ``finish`` makes of what it returned.
+    The arrays hold afterwards what they held before, even if the function raises an exception."""
     calls, memory, owners = [], {}, []
 
     def before(launch, kernel):
@@ -94,26 +110,21 @@ def _record(function, arch, seed):
             memory.setdefault(key, content)
         owners.append(launch.owners)
 
-    device = cpu(arch, seed=seed)
+    device = cpu(arch, seed=seed, **limits)
     device.before_launch = before
-    with device:
-        returned = function()
-
-    def restore():
-        from . import _arrays
-
+    try:
+        with device:
+            returned = function()
+        return calls, finish(returned)
+    finally:
         for (address, _), content in memory.items():
             _arrays.put(address, content)
-        owners.clear()
-
-    return calls, returned, restore
 
 
 def _functions(f, g, names, *, arch, seed, **options):
-    a, _, restore = _record(f, arch, seed)
-    restore()
-    b, _, restore = _record(g, arch, seed)
-    restore()
+    limits = {name: options[name] for name in ("max_steps", "max_memory", "max_printed") if name in options}
+    a, _ = _record(f, arch, seed, **limits)
+    b, _ = _record(g, arch, seed, **limits)
     if not a or not b:
         side = names[0] if not a else names[1]
         raise _native.Error(f"{side} launches no kernel on the CPU device")
@@ -140,118 +151,40 @@ def _listed(calls):
     return ", ".join(call.kernel for call in calls[:8]) + (", …" if len(calls) > 8 else "")
 
 
-class Configurations(list):
-    """The configurations of a kernel, each compared with the first: ``(config, report)`` pairs. ``str()`` is a
-    table of verdicts and causes."""
-
-    @property
-    def verdict(self):
-        """``"differs"`` if one does, else ``"unknown"`` if one is, else ``"same"``."""
-        verdicts = [report.verdict for _, report in self]
-        return next((v for v in ("differs", "unknown") if v in verdicts), "same")
-
-    def __str__(self):
-        rows = [(_text(config), report.verdict, _cause(report)) for config, report in self]
-        width = max((len(config) for config, _, _ in rows), default=0)
-        lines = [f"reference  {_text(self.reference)}"]
-        lines += [f"{config:<{width}}  {verdict:<8}{cause}".rstrip() for config, verdict, cause in rows]
-        return "\n".join(lines)
-
-
-def _configurations(f, configs, **options):
-    if len(configs) < 2:
-        raise ValueError("configs: name at least two")
+def _configurations(f, b, configs, **options):
+    if len(configs) < (2 if b is None else 1):
+        raise ValueError("configs: name at least two, or a side to compare them with")
+    if b is not None and not isinstance(b, against) and not callable(b):
+        raise TypeError("compare: with configs, the other side is a function or prlx.against(…)")
     configs = [c.all_kwargs() if hasattr(c, "all_kwargs") else dict(c) for c in configs]
-    table = Configurations()
-    table.reference = configs[0]
-    for config in configs[1:]:
-        names = (_text(configs[0]), _text(config))
-        report = _functions(lambda: f(**configs[0]), lambda: f(**config), names, **options)
-        table.append((config, report))
-    return table
+    if b is None:
+        (first, *rest), name = configs, words(configs[0])
+        return Configurations(first, [(c, _one(f, c, lambda: f(**first), name, options)) for c in rest])
+    if isinstance(b, against):
+        b = b.evaluated()
+    name = "the reference" if isinstance(b, against) else getattr(b, "__name__", "the other side")
+    return Configurations(name, [(c, _one(f, c, b, name, options)) for c in configs])
 
 
-def _text(config):
-    return " ".join(f"{k}={v}" for k, v in config.items())
+def _one(f, config, b, name, options):
+    """Compares one configuration with the other side, which is side A of the report."""
+    if isinstance(b, against):
+        return _against(lambda: f(**config), b, **options)
+    return _functions(b, lambda: f(**config), (name, words(config)), **options)
 
 
-def _cause(report):
-    """The first cause of a report, in a few words."""
-    for cause in report.causes:
-        place = next((p.location for p in cause.places if p and p.location), None)
-        where = f" at {place.file}:{place.line}" if place else ""
-        return f"  {getattr(cause, 'class')}{where}: {cause.what}"
-    return ""
+def _against(function, reference, *, arch, seed, check="all", **options):
+    """Compares what a function returns with a reference."""
+    if options:
+        names = ", ".join(options)
+        raise TypeError(f"compare: {names} with prlx.against: give tolerances to prlx.against itself")
+    _, got = _record(function, arch, seed, reference.copy)
 
+    def findings():
+        if not check:
+            return Findings()
+        calls = []
+        _record(lambda: calls.append(run_checks(function, check=check, arch=arch, seed=seed)), arch, seed)
+        return calls[0].findings
 
-class against:
-    """A reference to compare a kernel with: ``prlx.compare(f, prlx.against(expected, rtol=1e-5))``.
-
-    ``reference`` is the expected array, or a function without arguments that returns it. ``f`` returns the
-    array that its kernels filled. The result is an :class:`Outcome`: which elements are wrong, and if some are,
-    what the checks of the same launches find.
-    """
-
-    def __init__(self, reference, *, rtol=1e-5, atol=1e-8, equal_nan=False):
-        self.reference, self.rtol, self.atol, self.equal_nan = reference, rtol, atol, equal_nan
-
-    def compare(self, function, *, arch="sm_90", seed=0, check="all"):
-        import numpy as np
-
-        _, got, restore = _record(function, arch, seed)
-        if got is None:
-            raise TypeError("against: the function returns the array that its kernels filled")
-        got = np.array(got)
-        restore()
-        want = self.reference() if callable(self.reference) else self.reference
-        want = np.asarray(want)
-        if got.shape != want.shape:
-            raise ValueError(f"against: the kernel gives shape {got.shape}, the reference {want.shape}")
-        close = np.isclose(got, want, self.rtol, self.atol, self.equal_nan)
-        findings = []
-        if not close.all() and check:
-            with cpu(arch, check=check, seed=seed, collect=True) as device:
-                function()
-            findings = device.findings
-            restore()
-        return Outcome(got, want, ~close, findings)
-
-
-class Outcome:
-    """A kernel's result beside its reference.
-
-    ``wrong`` is the number of wrong elements, ``first`` and ``worst`` are indices, ``mask`` tells them all, and
-    ``findings`` are those of the checks.
-    """
-
-    def __init__(self, got, want, mask, findings):
-        import numpy as np
-
-        self.got, self.want, self.mask, self.findings = got, want, mask, findings
-        self.wrong = int(mask.sum())
-        self.first = self.worst = None
-        if self.wrong:
-            self.first = tuple(int(i) for i in np.argwhere(mask)[0])
-            with np.errstate(invalid="ignore"):
-                apart = np.abs(got.astype(np.float64) - want.astype(np.float64))
-            apart = np.where(np.isnan(apart), np.inf, apart) * mask
-            self.worst = tuple(int(i) for i in np.unravel_index(int(apart.argmax()), apart.shape))
-
-    @property
-    def verdict(self):
-        return "differs" if self.wrong else "same"
-
-    def __str__(self):
-        if not self.wrong:
-            return f"same: all {self.mask.size} elements are within the tolerance"
-        lines = [f"differs: {self.wrong} of {self.mask.size} elements are wrong"]
-        for what, index in (("first", self.first), ("worst", self.worst)):
-            place = ",".join(map(str, index))
-            lines.append(f"  {what} [{place}]  got {self.got[index]}  expected {self.want[index]}")
-        errors = [f for f in self.findings if f.grade == "error"]
-        lines += [f"  checks: {f.kind} at {f.file}:{f.line}: {f.message}" for f in errors]
-        if not errors:
-            lines.append("  the checks find no error: compare with a kernel that is right to find the line")
-        return "\n".join(lines)
-
-    __repr__ = __str__
+    return reference.outcome(got, findings)

@@ -1,25 +1,42 @@
 """The CPU device as a context: inside of it, launches of Triton, Numba and :class:`prlx.Kernel` run without a
 GPU, on the memory of NumPy arrays and CPU tensors.
 
-Invariants: contexts nest; the innermost one runs a launch. A launch is complete when the call returns.
+Invariants:
+- Contexts nest; the innermost one of a thread or an asyncio task runs its launches. A thread that entered none
+  uses the innermost one of the main thread, or else the one that was entered last.
+- A launch is complete when the call returns.
 
-Limitations: the context is one for all threads, and launches of several threads run one after the other.
-Pointers inside of memory, as in a list of addresses, mean nothing on the CPU device.
+Limitations: launches on one device run one after the other. Pointers inside of memory, as in a list of
+addresses, mean nothing on the CPU device.
 """
 
+import operator
 import sys
 import threading
+from contextlib import contextmanager
+from contextvars import ContextVar
 
-from . import _native, _arrays
-from ._findings import CheckError, Findings
+from . import _arrays, _native
+from ._findings import CheckError, Findings, LaunchFindings, PlainText
 
-_stack = []
+# The devices that this thread or asyncio task has entered, the innermost one last.
+_stack = ContextVar("prlx_devices", default=())
+# The devices that any thread has entered, each with whether that was the main thread.
+_entered = []
 _lock = threading.RLock()
+
+# The GPUs that kernels can be compiled for.
+_ARCHITECTURES = (50, 52, 53, 60, 61, 62, 70, 72, 75, 80, 86, 87, 88, 89, 90, 100, 101, 103, 110, 120, 121)
 
 
 def current():
     """The innermost CPU device, or ``None`` outside of every ``with prlx.cpu()``."""
-    return _stack[-1] if _stack else None
+    for device in reversed(_stack.get()):
+        if device.is_entered():
+            return device
+    entered = list(_entered)
+    of_main = [device for device, main in entered if main]
+    return of_main[-1] if of_main else entered[-1][0] if entered else None
 
 
 class cpu:
@@ -29,9 +46,11 @@ class cpu:
     check: ``"all"``, or names of checks with commas (``"race,bounds"``; see ``prlx run --help``).
     seed: the schedule. Seed 0 runs warps in order; every other seed interleaves them differently.
     seeds: run every launch under all of these schedules (as ``range(20)``) and compare what they leave.
-    collect: keep errors that checks find in ``findings`` instead of raising :class:`prlx.CheckError`.
+    collect: keep errors that checks find in ``findings`` instead of raising :class:`prlx.CheckError`. With
+    ``seeds``, different results are a finding, too.
     max_steps: instructions that one CTA may execute before it counts as stuck.
     max_memory: bytes of arrays and of what checks note.
+    max_printed: bytes of text that a launch may print.
     threads: threads of the host that run CTAs under seed 0; by default all, where their order cannot matter.
     stdout: where text that kernels print goes; by default ``sys.stdout``.
 
@@ -55,84 +74,147 @@ class cpu:
         collect=False,
         max_steps=None,
         max_memory=None,
+        max_printed=None,
         threads=None,
         stdout=None,
     ):
-        self.arch = _architecture(arch)
-        self.check = ",".join(check) if isinstance(check, (list, tuple, set)) else check
-        self.seed = seed
-        self.seeds = None if seeds is None else list(seeds)
+        self.arch = architecture(arch)
+        self.check = _checks(check)
+        self.seed = _count("seed", seed)
+        self.seeds = None if seeds is None else [_count("seeds", n) for n in seeds]
+        if self.seeds == []:
+            raise ValueError("seeds: name at least one schedule")
         self.collect = collect
         self.stdout = stdout
-        self.findings = []
-        # The same by launch: a `Findings` for each launch with some.
-        self.reports = []
+        self.findings = Findings()
         self.launches = 0
         self.warp_instructions = 0
         # Called with every launch before it runs.
         self.before_launch = None
-        self._native = _native.Device(
-            check=self.check, max_steps=max_steps, max_memory=max_memory, threads=threads
-        )
-        if self.seeds is not None and not self.seeds:
-            raise ValueError("seeds: name at least one schedule")
+        # Threads and tasks that are inside of a `with` of this device.
+        self._entries = 0
+        self._running = threading.RLock()
+        limits = {"max_steps": max_steps, "max_memory": max_memory, "max_printed": max_printed}
+        limits = {name: _count(name, n) for name, n in limits.items() if n is not None}
+        if threads is not None:
+            limits["threads"] = _count("threads", threads)
+        self._native = _native_device(self.check, limits)
 
     def __enter__(self):
         from . import _integrations
 
         with _lock:
-            _stack.append(self)
-            _integrations.enable()
+            if not _entered:
+                _integrations.enable()
+            _entered.append((self, threading.current_thread() is threading.main_thread()))
+            self._entries += 1
+            _stack.set((*_stack.get(), self))
         return self
 
     def __exit__(self, *_):
         from . import _integrations
 
         with _lock:
-            _stack.remove(self)
-            if not _stack:
+            _stack.set(_without_last(_stack.get(), self))
+            at = max(i for i, (device, _) in enumerate(_entered) if device is self)
+            del _entered[at]
+            self._entries -= 1
+            if not _entered:
                 _integrations.disable()
+
+    def is_entered(self):
+        """Whether a thread or a task is inside of a ``with`` of this device."""
+        return self._entries > 0
+
+    @contextmanager
+    def trial(self):
+        """Launches inside of this block only try something: they are not recorded, and the arrays hold
+        afterwards what they held before."""
+        memory, owners, recording = {}, [], self.before_launch
+
+        def before(launch, kernel):
+            owners.append(launch.owners)
+            for key, content in launch.save().items():
+                memory.setdefault(key, content)
+
+        self.before_launch = before
+        try:
+            yield
+        finally:
+            self.before_launch = recording
+            for (address, _), content in memory.items():
+                _arrays.put(address, content)
 
     def run(self, launch, kernel):
         """Runs a launch; reports call its kernel ``kernel``."""
-        with _lock:
+        with self._running:
             if self.before_launch is not None:
                 self.before_launch(launch, kernel)
             self.launches += 1
             if self.seeds is None:
-                return self._run(launch, kernel, self.seed)
+                return self._run(launch, kernel, self.seed, {})
             return self._run_seeds(launch, kernel)
 
-    def _run(self, launch, kernel, seed):
+    def _run(self, launch, kernel, seed, known):
+        """Runs a launch under a schedule. ``known`` has the findings of the launch under other schedules."""
         run = self._native.run(launch.native, seed)
         self.warp_instructions += run.warp_instructions
         if run.printed:
             print(run.printed, end="", file=self.stdout or sys.stdout)
         if run.printed_limit:
             print(f"prlx: {run.printed_limit}", file=sys.stderr)
-        found = Findings(run, kernel) if self.check else []
+        found = _new_findings(run, kernel, seed, known) if self.check else None
         if found:
-            self.findings.extend(found)
-            self.reports.append(found)
+            self.findings.add(found)
         # A fault stops the kernel; an error that a check found before may be its cause.
-        if found and found.errors and not self.collect:
-            raise CheckError(found)
+        if found and not self.collect and any(f.grade == "error" for f in found.findings):
+            raise CheckError(Findings([found]))
         run.raise_fault()
         return run
 
     def _run_seeds(self, launch, kernel):
         before = launch.save()
-        first = None
+        first, known, differs = None, {}, False
         for seed in self.seeds:
             launch.restore(before)
-            run = self._run(launch, kernel, seed)
+            run = self._run(launch, kernel, seed, known)
             after = launch.save()
             if first is None:
                 first = (seed, after)
-            elif after != first[1]:
-                changed = launch.changed(first[1], after)
-                raise ScheduleError(kernel, first[0], seed, changed)
+            elif after != first[1] and not differs:
+                differs = True
+                self._differs(ScheduleError(kernel, first[0], seed, launch.changed(first[1], after)))
         return run
+
+    def _differs(self, error):
+        """Reports that two schedules leave different results."""
+        if not self.collect:
+            raise error
+        what, _, help = str(error).partition("\nhelp: ")
+        data = {"kind": "schedule", "grade": "error", "what": what, "help": help, "sides": []}
+        data |= {"seeds": list(error.seeds), "arrays": error.arrays}
+        text = f"error[schedule]: {what}\n  help: {help}\n"
+        self.findings.add(LaunchFindings(error.kernel, {"findings": [data]}, PlainText(text), error.seeds[1]))
+
+
+def _new_findings(run, kernel, seed, known):
+    """The findings of a run, if it has some that ``known`` does not have; adds them there."""
+    found = LaunchFindings.of_run(run, kernel, seed)
+    new = []
+    for finding in found.findings:
+        if finding.key in known:
+            known[finding.key].seeds.append(seed)
+        else:
+            known[finding.key] = finding
+            new.append(finding)
+    found.findings = new
+    return found if new else None
+
+
+def _without_last(stack, device):
+    """A stack without the last entry of a device."""
+    at = max((i for i, entry in enumerate(stack) if entry is device), default=len(stack))
+    return stack[:at] + stack[at + 1 :]
 
 
 class ScheduleError(_native.Error):
@@ -143,8 +225,12 @@ class ScheduleError(_native.Error):
             f"{kernel} leaves other results under seed {b} than under seed {a}, in {', '.join(arrays)}\n"
             f'help: prlx.cpu(check="all") says whether it is a race'
         )
+        self.kernel = kernel
         self.seeds = (a, b)
         self.arrays = arrays
+
+    def __reduce__(self):
+        return ScheduleError, (self.kernel, *self.seeds, self.arrays)
 
 
 class Launch:
@@ -182,13 +268,51 @@ class Launch:
 
 def dim(size):
     """The three sizes of a grid or a CTA, given as a number or as up to three."""
-    size = tuple(size) if isinstance(size, (tuple, list)) else (size,)
-    return (*map(int, size), 1, 1, 1)[:3]
+    sizes = tuple(size) if isinstance(size, (tuple, list)) else (size,)
+    if not 1 <= len(sizes) <= 3:
+        raise _native.LaunchError(f"{size!r} is no size of a grid or a CTA: it has one to three numbers")
+    try:
+        sizes = tuple(map(operator.index, sizes))
+    except TypeError:
+        raise _native.LaunchError(f"{size!r} is no size of a grid or a CTA: its parts are integers") from None
+    if any(not 0 <= n < 1 << 32 for n in sizes):
+        raise _native.LaunchError(f"{size!r} is no size of a grid or a CTA: its parts are from 0 to 2**32 - 1")
+    return (*sizes, 1, 1, 1)[:3]
 
 
-def _architecture(arch):
+def _count(name, value):
+    """A number that is not negative and has at most 64 bits."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name}: {value!r} is no integer") from None
+    if not 0 <= number < 1 << 64:
+        raise ValueError(f"{name}: {number} is not from 0 to 2**64 - 1")
+    return number
+
+
+def _checks(check):
+    """Names of checks with commas, or ``None``."""
+    if check is None or check is False:
+        return None
+    if isinstance(check, (list, tuple, set, frozenset)):
+        check = ",".join(map(str, check))
+    if not isinstance(check, str):
+        raise TypeError(f'check: {check!r} names no checks: use "all", or names as "race,bounds"')
+    return check or None
+
+
+def _native_device(check, limits):
+    try:
+        return _native.Device(check=check, **limits)
+    except _native.Error as e:
+        raise ValueError(f"check: {check!r} names no checks: use {e}") from None
+
+
+def architecture(arch):
     """The number in ``"sm_90"``, ``"sm_90a"`` or ``90``."""
     digits = str(arch).removeprefix("sm_").rstrip("af")
-    if not digits.isdigit():
-        raise ValueError(f"arch: {arch!r} is no architecture, as 'sm_90'")
-    return int(digits)
+    if digits.isdigit() and int(digits) in _ARCHITECTURES:
+        return int(digits)
+    names = ", ".join(f"sm_{n}" for n in _ARCHITECTURES)
+    raise ValueError(f"arch: {arch!r} is no architecture: use one of {names}")

@@ -1,11 +1,13 @@
 """A kernel of PTX or CUDA source, launched as ``kernel[grid, block](arguments)``."""
 
+import operator
 import os
 import re
+import shlex
 import struct
 
 from . import _arrays, _native
-from ._device import Launch, cpu, current, dim
+from ._device import Launch, architecture, cpu, current, dim
 
 _FORMATS = {
     "u8": "<B",
@@ -31,7 +33,7 @@ class Kernel:
     ``cupy.RawKernel``.
 
     name: the kernel; code with a single kernel needs none. A name as in the source finds a mangled one.
-    options: of NVRTC, which compiles CUDA text (``("-DN=4",)``). It is found in the ``nvidia-cuda-nvrtc``
+    options: of NVRTC, which compiles CUDA text (``("-DN=4",)`` or ``"-DN=4"``). It is found in the ``nvidia-cuda-nvrtc``
     package or the CUDA toolkit; without it, ``nvcc`` compiles.
 
     >>> import numpy as np, prlx
@@ -57,8 +59,10 @@ class Kernel:
     """
 
     def __init__(self, code, name=None, *, arch="sm_90", options=()):
-        name = name or getattr(code, "name", None)
-        self._module = _module(code, name, arch, options)
+        options = shlex.split(options) if isinstance(options, str) else tuple(options)
+        # The name of a `Path` is that of its file.
+        name = name or (None if isinstance(code, os.PathLike) else getattr(code, "name", None))
+        self._module = _module(code, name, f"sm_{architecture(arch)}", options)
         self.name = _find(self._module.kernels(), name)
         self._params = self._module.params(self.name)
         self._names = _parameter_names(code, name, self._params, self.name)
@@ -118,52 +122,103 @@ def _parameter_names(code, name, params, kernel):
 
 
 def _argument(name, size, ty, value):
-    if _arrays.is_array(value) and getattr(value, "ndim", 1) > 0:
+    """An argument of a launch for a parameter of this size and type of PTX."""
+    if _arrays.is_array(value):
+        # Compilers declare pointers as integers of 8 bytes.
+        if size != 8 or ty not in ("u64", "b64", "s64"):
+            raise _native.LaunchError(f"argument `{name}` is an array, and its parameter a number ({ty})")
         return _arrays.describe(name, value)
-    if value is None:
+    if value is None and size == 8:
         return _native.Scalar(name, bytes(size), None), None
     if isinstance(value, (bytes, bytearray)):
         return _native.Scalar(name, bytes(value), None), None
-    if hasattr(value, "dtype") and hasattr(value, "tobytes"):
-        raw = value.tobytes()  # A NumPy scalar knows its own type.
-        if len(raw) == size:
-            known = _arrays.SCALARS.get(value.dtype.name)
-            return _native.Scalar(name, raw, known), None
-        value = value.item()
-    return _native.Scalar(name, _pack(name, size, ty, value), ty), None
+    if isinstance(value, memoryview):
+        return _native.Scalar(name, value.tobytes(), None), None
+    if _arrays.is_numpy_scalar(value):
+        return _native.Scalar(name, *_pack_numpy(name, size, ty, value)), None
+    return _native.Scalar(name, *_pack(name, size, ty, value)), None
+
+
+def _pack_numpy(name, size, ty, value):
+    """The bytes of a NumPy scalar, and its type in PTX. An untyped parameter of its size takes its bits."""
+    _arrays.refuse_wrong_elements(name, value.dtype)
+    known = _arrays.SCALARS.get(value.dtype.name)
+    if known is None or (ty[0] == "b" and value.dtype.itemsize == size):
+        if value.dtype.itemsize != size:
+            raise _native.LaunchError(
+                f"argument `{name}` has {value.dtype.itemsize} bytes ({value.dtype}), its parameter {size}"
+            )
+        return value.astype(value.dtype.newbyteorder("=")).tobytes(), known
+    return _pack(name, size, ty, value.item())
 
 
 def _pack(name, size, ty, value):
-    """A Python number as a parameter. PTX often declares parameters without a type, so a float becomes one of
-    the parameter's size."""
+    """The bytes of a Python number, and its type in PTX. PTX declares some parameters without a type: there a
+    float becomes one of the parameter's size."""
     form = _FORMATS.get(ty)
     if form is None:
         raise _native.LaunchError(f"argument `{name}`: pass its {size} bytes, as struct.pack makes them")
-    if isinstance(value, float) and ty[0] != "f":
-        form = {2: "<e", 4: "<f", 8: "<d"}.get(size, form)
-    if isinstance(value, int) and value < 0:
-        form = form.lower()
+    if ty[0] == "f":
+        return _pack_float(name, ty, value), ty
+    if isinstance(value, float) and ty[0] == "b":
+        ty = {2: "f16", 4: "f32", 8: "f64"}.get(size, ty)
+        if ty[0] == "f":
+            return _pack_float(name, ty, value), ty
     try:
-        return struct.pack(form, value)
-    except struct.error as e:
-        raise _native.LaunchError(f"argument `{name}`: {value!r} does not fit a parameter `.{ty}`: {e}") from None
+        number = operator.index(value)
+    except TypeError:
+        kind = type(value).__name__
+        raise _native.LaunchError(
+            f"argument `{name}` is {value!r} ({kind}), and its parameter an integer ({ty})"
+        ) from None
+    # C declares the sign, which PTX drops: `-1` and `2**32 - 1` are both right for an `.u32`.
+    bits = 8 * size
+    if not -(1 << (bits - 1)) <= number < 1 << bits:
+        raise _native.LaunchError(f"argument `{name}`: {number} does not fit into {size} bytes ({ty})")
+    return (number % (1 << bits)).to_bytes(size, "little"), ty
+
+
+def _pack_float(name, ty, value):
+    try:
+        return struct.pack(_FORMATS[ty], value)
+    except (struct.error, OverflowError) as e:
+        raise _native.LaunchError(f"argument `{name}`: {value!r} is no number of type {ty}: {e}") from None
 
 
 def _module(code, name, arch, options):
     if hasattr(code, "code") and hasattr(code, "options"):  # cupy.RawKernel
         return _module(code.code, code.name, arch, (*code.options, *options))
-    if isinstance(code, os.PathLike) or (isinstance(code, str) and "\n" not in code and os.path.exists(code)):
-        path = os.fspath(code)
-        if path.endswith(".cu"):
-            with open(path) as file:
-                return _compile(file.read(), path, arch, options)
-        with open(path, "rb") as file:
-            return _native.Module(file.read(), path)
-    if isinstance(code, bytes):
-        return _native.Module(code, name or "kernel")
+    if _is_path(code):
+        return _module_of_file(os.fspath(code), arch, options)
+    if isinstance(code, (bytes, bytearray)):
+        return _native.Module(bytes(code), name or "kernel")
+    if not isinstance(code, str):
+        raise TypeError(
+            f"Kernel: {type(code).__name__} is no code: pass PTX or CUDA text, a path, or a cupy.RawKernel"
+        )
     if any(line.lstrip().startswith(".version") for line in code.splitlines()):
         return _native.Module(code.encode(), f"{name or 'kernel'}.ptx")
     return _compile(code, _source_file(f"{name or 'kernel'}.cu", code), arch, options)
+
+
+def _is_path(code):
+    """Whether code is the path of a file, which need not exist."""
+    if isinstance(code, os.PathLike):
+        return True
+    if not isinstance(code, str) or "\n" in code:
+        return False
+    return os.path.exists(code) or re.fullmatch(r"[^{};]*\.(cu|ptx|cubin|fatbin)", code) is not None
+
+
+def _module_of_file(path, arch, options):
+    try:
+        with open(path, "rb") as file:
+            content = file.read()
+    except OSError as e:
+        raise _native.FileError(f"cannot read {path}: {e.strerror}") from None
+    if path.endswith(".cu"):
+        return _compile(content.decode(errors="replace"), path, arch, options)
+    return _native.Module(content, path)
 
 
 _sources = None

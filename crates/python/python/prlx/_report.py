@@ -43,6 +43,15 @@ class Report:
         """The causes of differing outputs, of all launches."""
         return [cause for launch in self.launches for cause in (getattr(launch, "causes", None) or [])]
 
+    @property
+    def summary(self):
+        """The first cause in a few words; empty if there is none."""
+        for cause in self.causes:
+            place = next((p.location for p in cause.places if p and p.location), None)
+            where = f" at {place.file}:{place.line}" if place else ""
+            return f"{cause.class_}{where}: {cause.what}"
+        return ""
+
     def __str__(self):
         return self._native.text(False).rstrip()
 

@@ -1,6 +1,7 @@
 """Runs a whole script with its kernels on the CPU device: `prlx run script.py`, and `TRITON_PRLX=cpu`."""
 
 import argparse
+import os
 import runpy
 import sys
 
@@ -10,9 +11,41 @@ from ._native import Error
 
 
 def run(words):
-    """`prlx run [options] script.py [arguments]`. Returns the exit code: 0, 1 if checks found errors, 4 if a
-    kernel failed."""
+    """`prlx run [options] script.py [arguments]`. Returns the exit code: that of the script, or else 1 if checks
+    found errors and 4 if a kernel failed."""
     at = next(i for i, w in enumerate(words) if w.endswith(".py"))
+    parser = _parser()
+    options = parser.parse_args(words[:at])
+    if not os.path.isfile(words[at]):
+        parser.error(f"there is no file {words[at]}")
+    try:
+        device = cpu(
+            options.arch,
+            check=options.check,
+            seed=options.seed,
+            max_steps=options.max_steps,
+            threads=options.threads,
+            collect=True,
+        )
+    except (ValueError, TypeError) as e:
+        parser.error(str(e))
+    sys.argv = words[at:]
+    sys.path.insert(0, os.path.dirname(os.path.abspath(words[at])))
+    status = 1
+    try:
+        status = _script(device, os.path.abspath(words[at]))
+    finally:
+        errors = _show(device)
+    return status or errors
+
+
+def help():
+    """Prints the part of `prlx run --help` that is about scripts."""
+    print()
+    _parser().print_help()
+
+
+def _parser():
     parser = argparse.ArgumentParser(
         prog="prlx run",
         usage="prlx run [options] script.py [arguments]",
@@ -25,44 +58,32 @@ def run(words):
     parser.add_argument("--seed", type=int, default=0, help="the schedule (default 0)")
     parser.add_argument("--max-steps", type=int, metavar="N", help="instructions of a CTA before it is stuck")
     parser.add_argument("--threads", type=int, metavar="N", help="threads of the host")
-    options = parser.parse_args(words[:at])
-    sys.argv = words[at:]
-    sys.path.insert(0, _folder(words[at]))
-    device = cpu(
-        options.arch,
-        check=options.check,
-        seed=options.seed,
-        max_steps=options.max_steps,
-        threads=options.threads,
-        collect=True,
-    )
+    return parser
+
+
+def _script(device, path):
+    """Runs a script. Returns its exit code; exceptions of the script that are not PRLX's are raised."""
     try:
         with device:
-            runpy.run_path(words[at], run_name="__main__")
+            runpy.run_path(path, run_name="__main__")
+    except SystemExit as e:
+        if e.code is None or isinstance(e.code, int):
+            return e.code or 0
+        print(e.code, file=sys.stderr)
+        return 1
     except Error as e:
-        _show(device)
         print(f"prlx: {e}", file=sys.stderr)
         return 1 if isinstance(e, CheckError) else 4
-    return _show(device)
-
-
-def _folder(path):
-    import os
-
-    return os.path.dirname(os.path.abspath(path))
+    return 0
 
 
 def _show(device):
     """Prints what the checks found, each finding once. Returns the exit code."""
     if not device.check:
         return 0
-    errors = sum(f.grade == "error" for f in device.findings)
-    shown = set()
-    for found in device.reports:
-        text = str(found)
-        if text not in shown:
-            shown.add(text)
-            found.show()
+    errors = len(device.findings.errors)
+    if device.findings:
+        device.findings.show()
     print(f"checks: {errors} errors in {device.launches} launches", file=sys.stderr)
     return 1 if errors else 0
 
@@ -71,7 +92,6 @@ def start():
     """Puts the CPU device under a whole process; `prlx.pth` calls it if `TRITON_PRLX=cpu` is set.
     `TRITON_PRLX_CHECK` and `TRITON_PRLX_ARCH` are the checks and the architecture."""
     import atexit
-    import os
 
     if current() is not None:
         return  # Python may read the `.pth` file twice.

@@ -36,9 +36,23 @@ def enable():
     _replaced.replace(CUDABackend, "hash", _hash)
     for owner in (jit.JITFunction, autotuner.Autotuner, autotuner.Heuristics):
         _replaced.replace(owner, "run", _wrapping_run(owner.run))
+    _enable_host_tensors()
     state = dict(vars(driver_config))
     _replaced.on_undo(lambda: vars(driver_config).update(state))
     driver_config.set_active(Driver())
+
+
+def _enable_host_tensors():
+    """Makes `triton.reinterpret` and host-side tensor descriptors take NumPy arrays."""
+    for module in (triton, jit):
+        _replaced.replace(module, "reinterpret", _tensor_arguments(module.reinterpret))
+    try:
+        from triton.tools.tensor_descriptor import TensorDescriptor
+    except ImportError:
+        return
+    _replaced.replace(TensorDescriptor, "__post_init__", _descriptor_init(TensorDescriptor.__post_init__))
+    from_tensor = _tensor_arguments(TensorDescriptor.from_tensor)
+    _replaced.replace(TensorDescriptor, "from_tensor", staticmethod(from_tensor))
 
 
 def disable():
@@ -61,30 +75,63 @@ def _hash(backend):
 
 def _wrapping_run(before):
     def run(self, *args, **kwargs):
-        args = tuple(map(_wrapped, args))
-        kwargs = {name: _wrapped(value) for name, value in kwargs.items()}
+        names = [*(getattr(self, "arg_names", None) or ()), *(f"argument {i}" for i in range(len(args)))]
+        args = tuple(map(_wrapped, names, args))
+        kwargs = {name: _wrapped(name, value) for name, value in kwargs.items()}
         return before(self, *args, **kwargs)
 
     return run
 
 
-def _wrapped(value):
-    if hasattr(value, "__array_interface__") and not hasattr(value, "data_ptr"):
-        return Tensor(value)
+def _wrapped(name, value):
+    """An argument as Triton takes it: arrays become tensors, NumPy scalars numbers."""
+    if _arrays.is_numpy_scalar(value):
+        return value.item()
+    if _is_plain_array(value):
+        return Tensor(value, name)
+    if type(value) in (tuple, list):
+        return type(value)(_wrapped(f"{name}.{i}", part) for i, part in enumerate(value))
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*(_wrapped(f"{name}.{key}", part) for key, part in zip(value._fields, value)))
     # Host-side tensor descriptors hold their tensor.
-    base = getattr(value, "base", None)
-    if hasattr(value, "block_shape") and hasattr(base, "__array_interface__"):
-        value.base = _wrapped(base)
+    if hasattr(value, "block_shape") and _is_plain_array(getattr(value, "base", None)):
+        value.base = Tensor(value.base, name)
     return value
+
+
+def _is_plain_array(value):
+    """Whether a value is an array that has not what Triton asks tensors for."""
+    return hasattr(value, "__array_interface__") and not hasattr(value, "data_ptr")
+
+
+def _tensor_arguments(before):
+    """Wraps the first argument of a function of Triton if it is an array."""
+
+    def call(first, *args, **kwargs):
+        return before(Tensor(first) if _is_plain_array(first) else first, *args, **kwargs)
+
+    return call
+
+
+def _descriptor_init(before):
+    """Wraps the array of a host-side tensor descriptor before Triton looks at it."""
+
+    def __post_init__(self):
+        if _is_plain_array(self.base):
+            self.base = Tensor(self.base, "base")
+        before(self)
+
+    return __post_init__
 
 
 class Tensor:
     """A NumPy array with what Triton asks tensors for."""
 
-    def __init__(self, array):
+    def __init__(self, array, name="tensor"):
         import numpy as np
 
         self.array = array if isinstance(array, np.ndarray) else np.asarray(array)
+        _arrays.refuse_wrong_elements(name, self.array.dtype)
         self.dtype = self.array.dtype
         self.device = "cpu"
 
@@ -186,7 +233,8 @@ def _count_instructions(kernel_call, *, quantiles=None, **_):
     """Stands in for Triton's timing of a kernel: how many warp instructions one run executes, in millions."""
     device = _device()
     before = device.warp_instructions
-    kernel_call()
+    with device.trial():
+        kernel_call()
     cost = (device.warp_instructions - before) / 1e6
     return [cost] * len(quantiles) if quantiles else cost
 

@@ -10,6 +10,7 @@
 `--prlx-update` writes golden recordings anew.
 """
 
+import glob
 import os
 import re
 
@@ -26,6 +27,16 @@ def pytest_addoption(parser):
     )
     group.addoption("--prlx-arch", default="sm_90", help="the GPU to compile for (default sm_90)")
     group.addoption("--prlx-update", action="store_true", help="write golden recordings anew")
+
+
+def pytest_configure(config):
+    """Refuses wrong options before the first test."""
+    from ._device import cpu
+
+    try:
+        cpu(config.getoption("--prlx-arch"), check=config.getoption("--prlx-check"))
+    except (ValueError, TypeError) as e:
+        raise pytest.UsageError(f"--prlx-{e}") from None
 
 
 @pytest.fixture(autouse=True)
@@ -57,14 +68,17 @@ def prlx_same():
 
 @pytest.fixture
 def prlx_clean():
-    """``prlx_clean(f, check="all")`` fails if checks find an error in the kernels that a function launches."""
-    import prlx
+    """``prlx_clean(f, check="all")`` fails if checks find an error in the kernels that a function launches, or
+    if it launches none."""
+    from ._compare import run_checks
 
-    def clean(f, **options):
-        findings = prlx.check(f, **options)
-        if errors := [found for found in findings if found.grade == "error"]:
+    def clean(f, *, check="all", **options):
+        device = run_checks(f, check=check, **options)
+        if errors := device.findings.errors:
             pytest.fail("\n".join(map(repr, errors)), pytrace=False)
-        return findings
+        if not device.launches:
+            pytest.fail("the function launches no kernel: nothing is checked", pytrace=False)
+        return device.findings
 
     return clean
 
@@ -72,36 +86,61 @@ def prlx_clean():
 @pytest.fixture
 def prlx_golden(request):
     """``prlx_golden(f)`` fails if the kernels that a function launches take other decisions or leave other
-    outputs than when the golden recording was written.
+    outputs than when the golden recording was written, if it launches more or fewer, or if it launches none.
 
     Recordings have level ``events``, which includes every stored value; ``level`` chooses another one. They
-    are in the folder ``golden`` beside the test file, one for each launch. A missing one is
+    are in the folder ``golden`` beside the test file, one for each launch, with the names of the module, the
+    class and the test, and the number of the call in the test. If a call has none, they are
     written, except in CI (if ``CI`` is set), where the test fails.
     """
     import prlx
 
+    calls = 0
+
     def golden(f, level="events", **options):
+        nonlocal calls
         folder = request.path.parent / "golden"
-        name = re.sub(r"[^\w.-]+", "_", request.node.name)
+        name, calls = f"{_golden_name(request.node)}.{calls}", calls + 1
         launches = prlx.record_launches(f, folder / f"{name}.new", level=level, **options)
-        missing = [new for new in launches if not _golden(new).exists()]
-        if request.config.getoption("--prlx-update") or (missing and not os.environ.get("CI")):
-            for new in launches:
-                new.replace(_golden(new))
-            return
         try:
-            if missing:
-                pytest.fail(f"{_golden(missing[0])} is missing: run pytest --prlx-update", pytrace=False)
-            for new in launches:
-                report = prlx.diff(_golden(new), new)
-                if report.verdict != "same":
-                    pytest.fail(f"{report}\n\nIf this is right: pytest --prlx-update", pytrace=False)
+            _golden(request.config, folder, name, launches)
         finally:
             for new in launches:
-                new.unlink()
+                new.unlink(missing_ok=True)
 
     return golden
 
 
-def _golden(new):
-    return new.with_name(new.name.replace(".new.", "."))
+def _golden_name(node):
+    """The module, the class and the name of a test as a file's name."""
+    path, *names = node.nodeid.split("::")
+    stem = os.path.splitext(os.path.basename(path))[0]
+    return re.sub(r"[^\w.-]+", "_", ".".join([stem, *names]))
+
+
+def _golden(config, folder, name, launches):
+    """Compares the launches of a call with its golden recordings, or writes these."""
+    import prlx
+
+    if not launches:
+        pytest.fail("the function launches no kernel: there is nothing to record", pytrace=False)
+    wanted = [folder / f"{name}.{i}.prlx" for i in range(len(launches))]
+    kept = sorted(path for path in folder.glob(f"{glob.escape(name)}.*.prlx") if ".new." not in path.name)
+    if config.getoption("--prlx-update") or (not kept and not os.environ.get("CI")):
+        for old in kept:
+            old.unlink()
+        for new, path in zip(launches, wanted):
+            new.replace(path)
+        return
+    if not kept:
+        pytest.fail(f"{wanted[0]} is missing: run pytest --prlx-update", pytrace=False)
+    if set(kept) != set(wanted):
+        pytest.fail(
+            f"the function launches {len(wanted)} kernels, and {folder} has recordings of {len(kept)} "
+            f"({name}.*.prlx)\n\nIf this is right: pytest --prlx-update",
+            pytrace=False,
+        )
+    for new, path in zip(launches, wanted):
+        report = prlx.diff(path, new)
+        if report.verdict != "same":
+            pytest.fail(f"{report}\n\nIf this is right: pytest --prlx-update", pytrace=False)

@@ -1,0 +1,52 @@
+"""The result of a comparison of configurations."""
+
+from ._pages import save, text_frame
+
+
+class Configurations(list):
+    """The configurations of a kernel, each compared with the same side: ``(config, report)`` pairs. ``str()`` is
+    a table of verdicts and causes; ``reference`` is the first configuration, or the name of the other side."""
+
+    def __init__(self, reference, pairs):
+        super().__init__(pairs)
+        self.reference = reference
+
+    @property
+    def verdict(self):
+        """``"differs"`` if one does, else ``"unknown"`` if one is, else ``"same"``."""
+        verdicts = [report.verdict for _, report in self]
+        return next((v for v in ("differs", "unknown") if v in verdicts), "same")
+
+    @property
+    def data(self):
+        """The table as dictionaries and lists."""
+        rows = [
+            {"config": config, "verdict": report.verdict, "cause": report.summary} for config, report in self
+        ]
+        return {"verdict": self.verdict, "reference": self.reference, "configurations": rows}
+
+    def __str__(self):
+        rows = [(words(config), report.verdict, report.summary) for config, report in self]
+        width = max((len(config) for config, _, _ in rows), default=0)
+        lines = [f"reference  {words(self.reference)}"]
+        lines += [f"{config:<{width}}  {verdict:<8}  {cause}".rstrip() for config, verdict, cause in rows]
+        return "\n".join(lines)
+
+    def __repr__(self):
+        return f"<prlx.Configurations {self.verdict}: {len(self)} compared with {words(self.reference)}>"
+
+    def _repr_html_(self):
+        return text_frame(str(self))
+
+    def show(self):
+        """Prints the table."""
+        print(self)
+
+    def save(self, path):
+        """Writes the table: as a page (``.html``), as JSON (``.json``), or as text."""
+        save(path, "Configurations", str(self), self.data)
+
+
+def words(config):
+    """A configuration in words."""
+    return config if isinstance(config, str) else " ".join(f"{k}={v}" for k, v in config.items())

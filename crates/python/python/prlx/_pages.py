@@ -1,0 +1,23 @@
+"""Text results as pages and files."""
+
+import html
+import json
+
+
+def text_frame(text):
+    """A text report as Jupyter shows it."""
+    return f'<pre style="line-height:1.3">{html.escape(text)}</pre>'
+
+
+def save(path, title, text, data):
+    """Writes a text report: as a page (``.html``), as JSON (``.json``), or as text."""
+    path = str(path)
+    if path.endswith((".html", ".htm")):
+        text = (
+            f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{html.escape(title)}</title>'
+            f"</head><body>{text_frame(text)}</body></html>"
+        )
+    elif path.endswith(".json"):
+        text = json.dumps(data, indent=2)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(f"{text}\n")

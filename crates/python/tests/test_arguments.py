@@ -1,0 +1,137 @@
+"""Arguments of launches: what is taken with its value, and what is refused by name."""
+
+import pathlib
+
+import kernels_triton as kernels
+import numpy as np
+import prlx
+import pytest
+
+TYPES = """
+extern "C" __global__ void k(int *o, int n, long long m, double d) {
+    o[0] = n; o[1] = (int)m; o[2] = (int)d;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def kernel():
+    return prlx.Kernel(TYPES, "k")
+
+
+@pytest.mark.parametrize(
+    "arguments, want",
+    [
+        ((7, 8, 3), [7, 8, 3]),
+        ((np.int64(7), np.int8(8), np.int64(3)), [7, 8, 3]),
+        ((np.uint8(7), True, np.float32(3)), [7, 1, 3]),
+        ((-1, -2, -3.0), [-1, -2, -3]),
+        ((2**32 - 1, 2**64 - 2, np.float16(3)), [-1, -2, 3]),
+    ],
+)
+def test_numbers_are_converted_by_value(kernel, arguments, want):
+    out = np.zeros(3, np.int32)
+    kernel[1, 1](out, *arguments)
+    assert out.tolist() == want
+
+
+@pytest.mark.parametrize(
+    "arguments, what",
+    [
+        ((10.0, 0, 0.0), "argument `n` is 10.0 .float., and its parameter an integer"),
+        ((np.float32(10), 0, 0.0), "argument `n` is 10.0"),
+        ((1, 10.0, 0.0), "argument `m` is 10.0"),
+        ((2**32, 0, 0.0), "argument `n`: 4294967296 does not fit into 4 bytes"),
+        ((np.int64(-(2**31) - 1), 0, 0.0), "argument `n`: -2147483649 does not fit"),
+        ((1, 1, np.zeros(4)), "argument `d` is an array, and its parameter a number"),
+        ((1, 1, "x"), "argument `d`: 'x' is no number"),
+        ((None, 1, 1.0), "argument `n` is None"),
+    ],
+)
+def test_wrong_numbers_are_refused(kernel, arguments, what):
+    with pytest.raises(prlx.LaunchError, match=what):
+        kernel[1, 1](np.zeros(3, np.int32), *arguments)
+
+
+@pytest.mark.parametrize("size", [(1, 1, 1, 9), (), 1.9, "2", -1, 2**32])
+def test_wrong_sizes_of_a_grid_are_refused(kernel, size):
+    with pytest.raises(prlx.LaunchError, match="is no size of a grid or a CTA"):
+        kernel[size, 1](np.zeros(3, np.int32), 1, 1, 1.0)
+
+
+@pytest.mark.parametrize(
+    "array, what",
+    [
+        (np.array([None] * 4, object), "Python objects"),
+        (np.zeros(3, ">i4"), "byte order"),
+        (np.arange(3).astype("M8[s]"), "dates"),
+        (np.zeros(3, "S4"), "texts"),
+        (np.zeros(3, [("a", "f4"), ("b", "i4")]), "array of records"),
+        (np.zeros(3, [("a", object)]), "array of records"),
+        (np.zeros(3, np.longdouble), "GPUs do not have"),
+    ],
+)
+def test_arrays_that_a_gpu_cannot_have_are_refused_by_name(kernel, array, what):
+    with pytest.raises(prlx.LaunchError, match=f"`o`.*{what}"):
+        kernel[1, 1](array, 1, 1, 1.0)
+    with pytest.raises(prlx.LaunchError, match=f"`x`.*{what}"), prlx.cpu():
+        kernels.softmax[(1,)](np.zeros(4, np.float32), array, 4, BLOCK=4)
+    with pytest.raises(prlx.LaunchError, match=f"`x`.*{what}"), prlx.cpu():
+        kernels.softmax[(1,)](np.zeros(4, np.float32), x=array, columns=4, BLOCK=4)
+
+
+def test_code_of_a_kernel(tmp_path):
+    source = tmp_path / "k.cu"
+    source.write_text(TYPES)
+    assert prlx.Kernel(source).name == "k" and prlx.Kernel(str(source)).name == "k"
+    text = 'extern "C" __global__ void k(int *o) { o[0] = N; }'
+    out = np.zeros(1, np.int32)
+    prlx.Kernel(text, options="-DN=5")[1, 1](out)
+    assert out[0] == 5
+    for missing in ("nothere.cu", pathlib.Path("nothere.ptx")):
+        with pytest.raises(prlx.FileError, match="cannot read nothere"):
+            prlx.Kernel(missing)
+    with pytest.raises(TypeError, match="Kernel: int is no code"):
+        prlx.Kernel(42, "k")
+
+
+def test_memory_that_arrays_share_is_one_allocation():
+    add = prlx.Kernel(
+        'extern "C" __global__ void k(const float *x, float *y) { for (int i = 0; i < 8; i++) y[i] = x[i] + 1; }'
+    )
+    memory = bytearray(40)
+    x, y = np.frombuffer(memory, np.float32, 8), np.frombuffer(memory, np.float32, 8, 4)
+
+    def run():
+        add[1, 1](x, y)
+        return y
+
+    want = np.arange(1, 9, dtype=np.float32)
+    views = np.zeros(9, np.float32)
+    assert prlx.compare(run, prlx.against(want)).verdict == "same"
+    assert prlx.compare(run, lambda: add[1, 1](views[:8], views[1:])).same
+    assert bytes(memory) == bytes(40), "comparisons put the memory back"
+    add[1, 1](x, y)
+    assert y.tolist() == want.tolist()
+
+
+@pytest.mark.parametrize("options", [{"seed": -1}, {"arch": "sm_999"}, {"check": "foo"}, {"seeds": []}, {"threads": -1}])
+def test_wrong_options_of_the_device_are_refused(options):
+    with pytest.raises(ValueError, match=next(iter(options))):
+        prlx.cpu(**options)
+
+
+def test_a_check_that_is_no_name():
+    with pytest.raises(TypeError, match='check: True names no checks: use "all"'):
+        prlx.cpu(check=True)
+
+
+def test_limits_have_their_names_in_python(capsys):
+    text = prlx.Kernel('extern "C" __global__ void k(int *o) { for (int i = 0; i < 9999; i++) printf("%d\\n", i); }')
+    with pytest.raises(prlx.KernelStuck, match="`max_steps`"), prlx.cpu(max_steps=1000):
+        text[1, 1](np.zeros(1, np.int32))
+    capsys.readouterr()
+    with prlx.cpu(max_printed=100):
+        text[1, 1](np.zeros(1, np.int32))
+    out, errors = capsys.readouterr()
+    assert len(out) <= 100 and "`max_printed`" in errors
