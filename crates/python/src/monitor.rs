@@ -74,7 +74,8 @@ impl Progress {
 }
 
 /// Runs `work` without the GIL. `progress` is called on this thread with a kind and a text: `begin` (also
-/// with the share that is done), `end`, `note`, `warning`. `cancel` is set as soon as an exception ends the call.
+/// with the share that is done), `end`, `note`, `warning`. `cancel` is set as soon as an exception ends the
+/// call.
 ///
 /// # Errors
 /// The exception of the callback or of a signal handler, or else the error of `work`.
@@ -90,7 +91,11 @@ pub fn run<T: Send>(
         let worker = thread::Builder::new().stack_size(STACK).spawn_scoped(scope, worker)?;
         let mut raised = None;
         loop {
-            let next = py.detach(|| (&mut calls).recv_timeout(SIGNALS));
+            let next = py.detach(|| {
+                // A shared reference to a receiver is not `Send`.
+                let calls = &mut calls;
+                calls.recv_timeout(SIGNALS)
+            });
             let step = match &next {
                 Err(RecvTimeoutError::Disconnected) => break,
                 Err(RecvTimeoutError::Timeout) => Ok(()),
