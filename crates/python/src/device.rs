@@ -220,7 +220,8 @@ impl Mapped<'_> {
         };
         let memory = if start.is_multiple_of(8) { memory } else { self.copy_in(memory, bytes as usize) };
         // SAFETY: a range is memory of Python objects that `Launch` keeps alive, or a copy that `self` keeps.
-        // The mapping ends when `self` is dropped, before both. Python threads that change an array while a kernel uses it race with the kernel, as on a GPU.
+        // The mapping ends when `self` is dropped, before both. Python threads that change an array while a
+        // kernel uses it race with the kernel, as on a GPU.
         let mapped = unsafe { self.emulator.map_host(DevicePtr(base), memory, bytes, name) };
         mapped.map_err(|e| errors::of_driver(&e))?;
         self.at.push(DevicePtr(base));

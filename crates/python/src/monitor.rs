@@ -74,7 +74,8 @@ impl Progress {
 }
 
 /// Runs `work` without the GIL. `progress` is called on this thread with a kind and a text: `begin` (also
-/// with the share that is done), `end`, `note`, `warning`. `cancel` is set as soon as an exception ends the call.
+/// with the share that is done), `end`, `note`, `warning`. `cancel` is set as soon as an
+/// exception ends the call.
 ///
 /// # Errors
 /// The exception of the callback or of a signal handler, or else the error of `work`.
