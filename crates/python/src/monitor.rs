@@ -85,14 +85,16 @@ pub fn run<T: Send>(
     cancel: &Arc<AtomicBool>,
     work: impl FnOnce(&Monitor<'_>) -> prlx::Result<T> + Send,
 ) -> PyResult<T> {
-    let (sender, mut calls) = mpsc::channel();
+    let (sender, calls) = mpsc::channel();
+    // Without the GIL, this thread may use only what threads can share.
+    let calls = Mutex::new(calls);
+    let next = || calls.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(SIGNALS);
     let worker = || supervised(sender, cancel, work);
     thread::scope(|scope| {
         let worker = thread::Builder::new().stack_size(STACK).spawn_scoped(scope, worker)?;
         let mut raised = None;
         loop {
-            let next = py.detach(|| (&mut calls).recv_timeout(SIGNALS));
-            let step = match &next {
+            let step = match &py.detach(next) {
                 Err(RecvTimeoutError::Disconnected) => break,
                 Err(RecvTimeoutError::Timeout) => Ok(()),
                 Ok(call) if raised.is_none() => tell(py, progress.as_ref(), call),
