@@ -74,8 +74,8 @@ impl Progress {
 }
 
 /// Runs `work` without the GIL. `progress` is called on this thread with a kind and a text: `begin` (also
-/// with the share that is done), `end`, `note`, `warning`. `cancel` is set as soon as an exception ends the
-/// call.
+/// with the share that is done), `end`, `note`, `warning`. `cancel` is set as soon as an
+/// exception ends the call.
 ///
 /// # Errors
 /// The exception of the callback or of a signal handler, or else the error of `work`.
@@ -85,18 +85,16 @@ pub fn run<T: Send>(
     cancel: &Arc<AtomicBool>,
     work: impl FnOnce(&Monitor<'_>) -> prlx::Result<T> + Send,
 ) -> PyResult<T> {
-    let (sender, mut calls) = mpsc::channel();
+    let (sender, calls) = mpsc::channel();
+    // Without the GIL, this thread may use only what threads can share.
+    let calls = Mutex::new(calls);
+    let next = || calls.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(SIGNALS);
     let worker = || supervised(sender, cancel, work);
     thread::scope(|scope| {
         let worker = thread::Builder::new().stack_size(STACK).spawn_scoped(scope, worker)?;
         let mut raised = None;
         loop {
-            let next = py.detach(|| {
-                // A shared reference to a receiver is not `Send`.
-                let calls = &mut calls;
-                calls.recv_timeout(SIGNALS)
-            });
-            let step = match &next {
+            let step = match &py.detach(next) {
                 Err(RecvTimeoutError::Disconnected) => break,
                 Err(RecvTimeoutError::Timeout) => Ok(()),
                 Ok(call) if raised.is_none() => tell(py, progress.as_ref(), call),

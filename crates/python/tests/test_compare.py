@@ -40,6 +40,7 @@ def test_a_wrong_mask_value_is_the_cause_at_its_line(data):
     place = report.causes[0].places[0].location
     source = open(kernels.__file__).read().splitlines()
     assert 'other=-float("inf")' in source[place.line - 1]
+    assert "A A" not in str(report) and report.causes[0].class_ == report.data["launches"][0]["causes"][0]["class"]
     assert "cause" in str(report) and "softmax" in repr(report.launches[0])
 
 
@@ -249,6 +250,16 @@ def test_a_table_is_an_arrow_stream(tmp_path):
     assert (types["class"], types["line"]) == ("LARGE_STRING", "UINT64")
     unused = recording.sites.__arrow_c_stream__()
     del unused  # Releases what nobody took.
+
+
+def test_data_frames_keep_types(tmp_path):
+    recording = prlx.record(str(examples() / "good.toml"), tmp_path / "a.prlx")
+    polars = pytest.importorskip("polars")
+    frame = recording.visits.to_polars()
+    assert frame.schema["mask"] == frame.schema["warp"] == polars.UInt64 and len(frame) == len(recording.visits)
+    pytest.importorskip("pandas")
+    frame = recording.visits.to_pandas()
+    assert (str(frame["mask"].dtype), str(frame["warp"].dtype)) == ("UInt64", "uint64")
 
 
 def test_progress_in_a_notebook(monkeypatch):

@@ -86,3 +86,22 @@ AGAIN:
 }"""
     with pytest.raises(prlx.KernelStuck):
         prlx.Kernel(ptx)[1, 32](np.zeros(1, np.uint32))
+
+
+def test_headers_of_cuda_are_found():
+    out = np.zeros(1, np.float16)
+    source = '#include <cuda_fp16.h>\nextern "C" __global__ void k(__half *o) { o[0] = __float2half(2.f); }'
+    prlx.Kernel(source, "k")[1, 1](out)
+    assert out[0] == 2
+
+
+def test_newer_compilers_are_preferred(tmp_path, monkeypatch):
+    from prlx import _nvrtc
+
+    for name in ("cu13/lib/libnvrtc.so.13", "cu9/lib/libnvrtc.so.9", "cuda_nvrtc/lib/libnvrtc.so.12"):
+        path = tmp_path / "nvidia" / name
+        path.parent.mkdir(parents=True)
+        path.touch()
+    monkeypatch.setattr(_nvrtc.site, "getsitepackages", lambda: [str(tmp_path)])
+    found = [p.rpartition(".")[2] for p in _nvrtc._candidates() if p.startswith(str(tmp_path))]
+    assert found[:3] == ["13", "9", "12"]

@@ -2,6 +2,7 @@
 
 import numpy as np
 import prlx
+import pytest
 from numba import cuda
 
 
@@ -88,3 +89,56 @@ def test_a_race_is_found_at_its_line():
     races = [f for f in findings if f.kind == "race"]
     source = open(__file__).read().splitlines()
     assert races and "part[i] +=" in source[races[0].line - 1]
+
+
+@cuda.jit(device=True)
+def triple(value):
+    return value * 3
+
+
+@cuda.jit
+def call_triple(x):
+    x[cuda.threadIdx.x] = triple(x[cuda.threadIdx.x])
+
+
+def test_device_functions_streams_and_events():
+    x = np.ones(4, np.float32)
+    with prlx.cpu("sm_80", check="all"):
+        assert cuda.get_current_device().compute_capability == (8, 0)
+        stream, event = cuda.stream(), cuda.event()
+        call_triple[1, 4, stream](x)
+        event.record(stream)
+        event.synchronize()
+        stream.synchronize()
+        with pytest.raises(prlx.UnsupportedError, match="cannot time"):
+            event.elapsed_time(event)
+        with pytest.raises(prlx.UnsupportedError, match="cuda.managed_array"):
+            cuda.managed_array(4)
+    assert x.tolist() == [3] * 4
+
+
+def test_signatures():
+    with prlx.cpu():
+
+        @cuda.jit("void(float32[:], float32)")
+        def times(x, factor):
+            x[cuda.threadIdx.x] *= factor
+
+        x = np.ones(4, np.float32)
+        times[1, 4](x, 2)
+        assert x.tolist() == [2] * 4
+        with pytest.raises(TypeError, match="No matching definition"):
+            times[1, 4](np.ones(4), 2)
+
+
+def test_records_and_wrong_arrays():
+    @cuda.jit
+    def first(records, out):
+        out[0] = records[0].a + records[0].b
+
+    out = np.zeros(1)
+    with prlx.cpu(check="all"):
+        first[1, 1](np.array([(3, 1.5)], [("a", "i4"), ("b", "f4")]), out)
+        assert out[0] == 4.5
+        with pytest.raises(prlx.LaunchError, match="`out`.*Python objects"):
+            first[1, 1](np.array([(3, 1.5)], [("a", "i4"), ("b", "f4")]), np.array([None]))

@@ -180,6 +180,59 @@ def test_probes_of_a_launch_file(tmp_path):
         prlx.probe("nonsense {", file)
 
 
+def test_errors_of_programs_have_their_words(tmp_path):
+    with pytest.raises(prlx.FileError, match="cannot read nope.prlx: No such file"):
+        prlx.convert("nope.prlx", tmp_path / "x")
+    with pytest.raises(prlx.FileError, match="cannot read the launch file nope.toml"):
+        prlx.repeat("nope.toml", 2)
+    with pytest.raises(prlx.Error, match="there is no tool `nonsense`"):
+        prlx.probe("nonsense", os.path.join(os.path.dirname(__file__), "../../../examples/threshold/good.toml"))
+    with pytest.raises(prlx.Error, match="(?s)the program nothere is not on PATH.*help: .*ended with"):
+        prlx.record(["nothere"], tmp_path / "r")
+
+
+BARE = """
+import sys
+sys.modules["numpy"] = None
+import prlx
+recording = prlx.read(sys.argv[1])
+print(repr(recording).endswith("1 launches>"), recording.kernels(), next(recording.warps.rows())["warp"])
+"""
+
+
+def test_recordings_are_read_without_numpy(tmp_path):
+    path = os.path.join(os.path.dirname(__file__), "../../../examples/threshold/good.toml")
+    prlx.record(path, tmp_path / "a.prlx")
+    words = [sys.executable, "-c", BARE, str(tmp_path / "a.prlx")]
+    done = subprocess.run(words, capture_output=True, text=True)
+    assert done.stdout == "True ['find_beats'] 0\n", done.stderr
+
+
+SPAWN = """
+import multiprocessing
+import sys
+import numpy as np
+import double_kernel
+
+def work(n):
+    x = np.arange(n, dtype=np.float32)
+    double_kernel.double[(1,)](x, n, BLOCK=128)
+    return float(x[1])
+
+if __name__ == "__main__":
+    for method in ("fork", "spawn"):
+        with multiprocessing.get_context(method).Pool(1) as pool:
+            print(pool.map(work, [128]))
+"""
+
+
+def test_processes_of_a_script_run_on_the_cpu_device(tmp_path):
+    (tmp_path / "double_kernel.py").write_text(textwrap.dedent(SCRIPT).split("x = np")[0])
+    (tmp_path / "main.py").write_text(SPAWN)
+    done = run("run", str(tmp_path / "main.py"))
+    assert done.stdout == "[2.0]\n[2.0]\n", done.stderr
+
+
 def test_repeat_of_a_function_says_which_schedules_differ():
     x = np.zeros(4, np.float32)
     kernel = prlx.Kernel('extern "C" __global__ void last(float *x) { x[0] = blockIdx.x; }', "last")

@@ -215,3 +215,24 @@ def test_plain_arrays_in_descriptors_tuples_and_reinterpret(rng):
         pair = triton.reinterpret(x, tl.float32), triton.reinterpret(out, tl.float32)
         kernels.copy_pair[(1,)](pair, BLOCK=32)
     np.testing.assert_array_equal(out, x)
+
+
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
+def test_tensor_descriptors_of_the_host_with_and_without_tma(arch, rng):
+    tools = pytest.importorskip("triton.tools.tensor_descriptor")
+    a = rng.standard_normal((64, 64)).astype(np.float32)
+    b = np.zeros_like(a)
+    with prlx.cpu(arch, check="all"):
+        source, target = (tools.TensorDescriptor.from_tensor(array, [32, 32]) for array in (a, b))
+        kernels.copy_tiles[(2, 2)](source, target, BM=32, BN=32)
+    np.testing.assert_array_equal(a, b)
+
+
+def test_benchmarks_count_instructions():
+    x, out = np.ones(64, np.float32), np.zeros(64, np.float32)
+    with prlx.cpu() as device:
+        cost = triton.testing.do_bench(lambda: kernels.scale[(1,)](x, out, 2.0, 64, BLOCK=64))
+        assert cost == device.warp_instructions / 1e6 > 0
+        run = lambda: kernels.scale[(1,)](x, out, 2.0, 64, BLOCK=64)
+        two = triton.testing.do_bench(run, quantiles=[0.2, 0.5])
+    assert two == [cost, cost]

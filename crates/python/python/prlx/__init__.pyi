@@ -1,11 +1,12 @@
 from . import torch as torch
-from ._compare import Configurations as Configurations
-from ._compare import Outcome as Outcome
-from ._compare import against as against
+from ._against import Outcome as Outcome
+from ._against import Outcomes as Outcomes
+from ._against import against as against
 from ._compare import check as check
 from ._compare import compare as compare
 from ._compare import diff as diff
 from ._compare import record_launches as record_launches
+from ._configurations import Configurations as Configurations
 from ._device import ScheduleError as ScheduleError
 from ._device import cpu as cpu
 from ._findings import CheckError as CheckError

@@ -49,11 +49,12 @@ def is_tensor(value):
     return torch is not None and isinstance(value, torch.Tensor)
 
 
-def describe(name, value):
-    """The array argument of a launch, and the object that owns its memory."""
+def describe(name, value, *, records=False):
+    """The array argument of a launch, and the object that owns its memory. ``records``: whether the kernel knows
+    the fields of structured arrays."""
     if is_tensor(value):
         return _tensor(name, value)
-    return _ndarray(name, value)
+    return _ndarray(name, value, records)
 
 
 def content(address, size):
@@ -61,8 +62,13 @@ def content(address, size):
     return ctypes.string_at(address, size)
 
 
-def refuse_wrong_elements(name, dtype):
-    """Raises an error if a kernel cannot work on elements of this type of NumPy."""
+def refuse_wrong_elements(name, dtype, *, records=False):
+    """Raises an error if a kernel cannot work on elements of this type of NumPy. ``records``: whether it knows
+    the fields of structured arrays."""
+    if dtype.fields and records:
+        for field, (inner, *_) in dtype.fields.items():
+            refuse_wrong_elements(f"{name}.{field}", inner.base, records=True)
+        return
     what = {"O": "Python objects", "M": "dates", "m": "times", "U": "texts"}.get(dtype.kind)
     if what is None and dtype.fields is None and dtype.subdtype is None and dtype.kind == "S":
         what = "texts"
@@ -112,11 +118,11 @@ def _tensor(name, tensor):
     return _native.Array(name, first, storage.nbytes(), offset, ty, shape), tensor
 
 
-def _ndarray(name, value):
+def _ndarray(name, value, records):
     import numpy as np
 
     array = value if isinstance(value, np.ndarray) else np.asarray(value)
-    refuse_wrong_elements(name, array.dtype)
+    refuse_wrong_elements(name, array.dtype, records=records)
     if not array.flags.writeable:
         array = array.copy()
     owner = array

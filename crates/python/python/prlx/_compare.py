@@ -135,7 +135,7 @@ def _functions(f, g, names, *, arch, seed, **options):
         )
     report = None
     for i, (x, y) in enumerate(zip(a, b)):
-        labels = tuple(f"{name} launch {i} ({call.kernel})" for name, call in zip(names, (x, y)))
+        labels = tuple(_label(name, i, call.kernel) for name, call in zip(names, (x, y)))
         found = Report(
             _native.compare(x.snapshot, y.snapshot, labels, progress=_progress.callback(), **options)
         )
@@ -145,6 +145,11 @@ def _functions(f, g, names, *, arch, seed, **options):
         if report is None or (report.same and not found.same):
             report = found
     return report
+
+
+def _label(name, i, kernel):
+    """The name of a side in a report, which itself calls the sides A and B."""
+    return f"launch {i} ({kernel})" if name in ("A", "B") else f"{name} launch {i} ({kernel})"
 
 
 def _listed(calls):

@@ -21,8 +21,11 @@ class Replacements:
 
     def replace(self, owner, name, value):
         """Sets an attribute of a class or a module."""
-        before = vars(owner)[name]
-        self._undo.append(lambda: setattr(owner, name, before))
+        if name in vars(owner):
+            before = vars(owner)[name]
+            self._undo.append(lambda: setattr(owner, name, before))
+        else:  # A base class has it.
+            self._undo.append(lambda: delattr(owner, name))
         setattr(owner, name, value)
 
     def on_undo(self, function):

@@ -3,14 +3,18 @@
 Numba compiles a kernel to PTX, with its source lines; this needs libNVVM (`numba-cuda[cu13]`), no GPU. Arrays
 of the host are used in place. `cuda.to_device` and its relatives make copies that live in host memory.
 
-Limitations: structured arrays by record, cooperative groups of the whole grid, and libraries to link are
-refused. `NUMBA_CUDA_…` settings of debug builds are not looked at.
+Limitations: times of events, managed and mapped memory, cooperative groups of the whole grid, and libraries to
+link are refused. `NUMBA_CUDA_…` settings of debug builds are not looked at.
 """
 
+import contextlib
 import struct
 
+import numba.cuda.api
+import numba.cuda.compiler
 import numpy as np
 from numba import cuda, types
+from numba.core import sigutils
 from numba.cuda.dispatcher import CUDADispatcher
 
 from . import _arrays, _native
@@ -33,9 +37,75 @@ class DeviceArray(np.ndarray):
         np.copyto(self, ary)
 
 
+class Device:
+    """What programs and Numba's compiler ask of a GPU."""
+
+    id = 0
+    name = b"PRLX CPU device"
+
+    @property
+    def compute_capability(self):
+        return divmod(current().arch, 10)
+
+
+class Stream:
+    """A stream. Launches are complete when the call returns, so there is nothing to wait for."""
+
+    handle = 0
+
+    def synchronize(self):
+        pass
+
+    @contextlib.contextmanager
+    def auto_synchronize(self):
+        yield
+
+
+class Event:
+    """An event. It has always happened; a GPU's times cannot be measured."""
+
+    def record(self, stream=0):
+        pass
+
+    def synchronize(self):
+        pass
+
+    def wait(self, stream=0):
+        pass
+
+    def query(self):
+        return True
+
+    def elapsed_time(self, end):
+        raise _native.UnsupportedError("the CPU device cannot time a GPU: Event.elapsed_time")
+
+
+def _refusal(name):
+    def refused(*args, **kwargs):
+        raise _native.UnsupportedError(f"the CPU device has no cuda.{name}")
+
+    return refused
+
+
 def enable():
     """Replaces Numba's launches and transfers."""
     replace = _replaced.replace
+    for module in (cuda, cuda.api, cuda.dispatcher, cuda.compiler):
+        if "get_current_device" in vars(module):
+            replace(module, "get_current_device", Device)
+    for name in ("stream", "default_stream", "legacy_default_stream", "per_thread_default_stream"):
+        replace(cuda, name, Stream)
+    replace(cuda, "event", lambda timing=True: Event())
+    replace(cuda, "is_available", lambda: True)
+    for name in ("managed_array", "mapped_array", "mapped_array_like", "pinned", "mapped", "current_context"):
+        if name in vars(cuda):
+            replace(cuda, name, _refusal(name))
+    for name in ("pinned_array", "pinned_array_like"):
+        if name in vars(cuda):
+            replace(cuda, name, getattr(np, "empty" if name == "pinned_array" else "empty_like"))
+    disable = CUDADispatcher.disable_compile
+    replace(CUDADispatcher, "disable_compile", _disable_compile(disable))
+    replace(CUDADispatcher, "compile", _compile_signature(CUDADispatcher.compile))
     replace(CUDADispatcher, "configure", _configure)
     replace(CUDADispatcher, "forall", _for_all)
     replace(cuda, "to_device", lambda obj, *_, **__: np.array(obj).view(DeviceArray))
@@ -47,6 +117,47 @@ def enable():
 def disable():
     """Puts everything back."""
     _replaced.undo()
+
+
+def _compile_signature(before):
+    """Keeps the signature of `@cuda.jit(signature)`, which Numba compiles for a GPU at once. Device functions are
+    compiled as before."""
+
+    def compile(self, sig):
+        if self.targetoptions.get("device"):
+            return before(self, sig)
+        kinds, _ = sigutils.normalize_signature(sig)
+        self.__dict__.setdefault("_prlx_signatures", []).append(kinds)
+
+    return compile
+
+
+def _disable_compile(before):
+    def disable_compile(self, val=True):
+        if "_prlx_signatures" not in self.__dict__:
+            before(self, val)
+
+    return disable_compile
+
+
+def _argument_kinds(dispatcher, args):
+    """The types of a kernel's parameters for these arguments: those of a signature, if it has any."""
+    kinds = tuple(dispatcher.typeof_pyval(arg) for arg in args)
+    signatures = dispatcher.__dict__.get("_prlx_signatures")
+    if signatures is None:
+        return kinds
+    for signature in signatures:
+        if len(signature) == len(kinds) and all(map(_fits, signature, kinds)):
+            return signature
+    raise TypeError(f"No matching definition for argument type(s) {', '.join(map(str, kinds))}")
+
+
+def _fits(wanted, given):
+    """Whether a signature's type takes an argument."""
+    if isinstance(wanted, types.Array):
+        same = isinstance(given, types.Array) and (wanted.dtype, wanted.ndim) == (given.dtype, given.ndim)
+        return same and wanted.layout in ("A", given.layout)
+    return wanted == given or (isinstance(wanted, types.Number) and isinstance(given, (types.Number, types.Boolean)))
 
 
 def _configure(dispatcher, grid, block, stream=0, sharedmem=0):
@@ -62,10 +173,13 @@ def _launch(dispatcher, grid, block, shared, args):
     device = current()
     if 0 in grid:
         return
-    kinds = tuple(dispatcher.typeof_pyval(arg) for arg in args)
+    names = dispatcher.py_func.__code__.co_varnames
+    for name, arg in zip(names, args):
+        if _arrays.is_array(arg) and hasattr(arg, "dtype") and not _arrays.is_tensor(arg):
+            _arrays.refuse_wrong_elements(name, arg.dtype, records=True)
+    kinds = _argument_kinds(dispatcher, args)
     module, kernel = _compiled(dispatcher, kinds, device.arch)
     out = []
-    names = dispatcher.py_func.__code__.co_varnames
     for name, kind, value in zip(names, kinds, args):
         _add(out, name, kind, value)
     launch = Launch(module, kernel, grid, block, out, shared=shared)
@@ -100,7 +214,7 @@ def _add(out, name, kind, value):
         array = np.asarray(value)
         sizes = [0, 0, array.size, array.itemsize]
         out += [_word(f"{name}.{what}", n) for what, n in zip(("meminfo", "parent", "size", "itemsize"), sizes)]
-        out.append(_arrays.describe(name, array))
+        out.append(_arrays.describe(name, array, records=True))
         out += [_word(f"{name}.shape[{i}]", n) for i, n in enumerate(array.shape)]
         out += [_word(f"{name}.strides[{i}]", n) for i, n in enumerate(array.strides)]
     elif isinstance(kind, types.BaseTuple):

@@ -7,6 +7,7 @@ finds it. It needs no GPU.
 import ctypes
 import glob
 import os
+import re
 import site
 import sys
 
@@ -29,8 +30,9 @@ def find():
 
 def _candidates():
     for folder in [*site.getsitepackages(), site.getusersitepackages(), *sys.path]:
-        for pattern in ("nvidia/cu*/lib/libnvrtc.so.*", "nvidia/cuda_nvrtc/lib/libnvrtc.so.*"):
-            yield from sorted(glob.glob(os.path.join(folder, pattern)), reverse=True)
+        # Packages for CUDA 13 and later share a folder `cu13`; those for CUDA 12 have one each.
+        for pattern in ("nvidia/cu[0-9]*/lib/libnvrtc.so.*", "nvidia/cuda_nvrtc/lib/libnvrtc.so.*"):
+            yield from sorted(glob.glob(os.path.join(folder, pattern)), key=_numbers, reverse=True)
     for home in (os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda"):
         if home:
             yield from sorted(glob.glob(os.path.join(home, "lib64/libnvrtc.so.*")), reverse=True)
@@ -59,9 +61,16 @@ def compile(library, source, path, arch, options):
 
 
 def _includes(library):
-    """The CUDA headers that lie beside the library."""
-    folder = os.path.join(os.path.dirname(os.path.dirname(library._name)), "include")
-    return [folder] if os.path.isdir(folder) else []
+    """The CUDA headers that lie beside the library, or in the package of CUDA 12's run-time library."""
+    home = os.path.dirname(os.path.dirname(library._name))
+    homes = [home, os.path.join(os.path.dirname(home), "cuda_runtime")]
+    folders = [os.path.join(home, "include") for home in homes]
+    return [folder for folder in folders if os.path.isdir(folder)]
+
+
+def _numbers(path):
+    """The numbers in a path, by which versions are ordered."""
+    return [int(n) for n in re.findall(r"\d+", path)]
 
 
 def _text(library, program, what):

@@ -8,6 +8,8 @@ import json
 import os
 import shlex
 import subprocess
+import sys
+import threading
 
 from . import _native
 from ._command import binary
@@ -96,7 +98,35 @@ def _run(words, json_output=True):
     if json_output:
         at = words.index("--") if "--" in words else len(words)
         words.insert(at, "--json")
-    done = subprocess.run(words, stdout=subprocess.PIPE if json_output else None, check=False, text=True)
-    if done.returncode not in _RESULTS:
-        raise _native.Error(f"`{shlex.join(words[1:])}` ended with {done.returncode}: see the message above")
-    return json.loads(done.stdout) if json_output else None
+    code, output, errors = _execute(words, json_output)
+    if code not in _RESULTS:
+        raise _error(errors, f"`{shlex.join(['prlx', *words[1:]])}` ended with {code}")
+    return json.loads(output) if json_output else None
+
+
+def _execute(words, keep_output):
+    """Runs a command, and shows its messages as they come. Returns its exit code, output and messages."""
+    process = subprocess.Popen(
+        words, stdout=subprocess.PIPE if keep_output else None, stderr=subprocess.PIPE, text=True
+    )
+    messages = []
+
+    def show():
+        for line in process.stderr:
+            messages.append(line)
+            sys.stderr.write(line)
+
+    with process:
+        shower = threading.Thread(target=show)
+        shower.start()
+        output = process.stdout.read() if keep_output else None
+        shower.join()
+    return process.returncode, output, "".join(messages)
+
+
+def _error(messages, what):
+    """The exception for the last error among the messages of a command."""
+    _, found, text = f"\n{messages}".rpartition("\nerror: ")
+    text = text.strip() if found else messages.strip()
+    kind = _native.FileError if text.startswith("cannot read ") else _native.Error
+    return kind(f"{text}\n{what}" if text else what)

@@ -26,7 +26,7 @@ class Recording:
 
     def table(self, name):
         """A table as a dictionary of columns. Numbers are NumPy arrays without a copy, masked where a value
-        is missing; texts are lists."""
+        is missing; texts are lists. Without NumPy, numbers are lists, too."""
         if name not in self._tables:
             columns = self._native.table(name)
             self._tables[name] = Table(name, {key: _column(*c) for key, c in columns.items()}, self._native)
@@ -68,28 +68,42 @@ class Table(dict):
             yield dict(zip(self.keys(), row))
 
     def to_pandas(self):
-        """The table as a data frame of pandas."""
+        """The table as a data frame of pandas. Numbers that may be missing have its nullable types."""
         import pandas
 
-        return pandas.DataFrame({k: _nullable(v) for k, v in self.items()})
+        return pandas.DataFrame({k: _nullable(pandas, v) for k, v in self.items()})
 
     def to_polars(self):
-        """The table as a data frame of Polars."""
+        """The table as a data frame of Polars, with the types of the recording."""
         import polars
 
-        return polars.DataFrame({k: v if isinstance(v, list) else v.tolist() for k, v in self.items()})
+        frame = polars.from_arrow(self)
+        return frame.struct.unnest() if isinstance(frame, polars.Series) else frame
 
 
-def _nullable(column):
-    return column if isinstance(column, list) or not hasattr(column, "mask") else column.tolist()
+def _nullable(pandas, column):
+    if isinstance(column, list) or not hasattr(column, "mask"):
+        return column
+    array = pandas.arrays.FloatingArray if column.dtype.kind == "f" else pandas.arrays.IntegerArray
+    return array(column.data.copy(), column.mask.copy())
 
 
 def _column(dtype, values, missing):
     if dtype == "O":
         return values
-    import numpy as np
-
+    try:
+        import numpy as np
+    except ImportError:
+        return _plain_column(dtype, values, missing)
     array = np.frombuffer(values, dtype)
     if missing is None:
         return array
     return np.ma.MaskedArray(array, np.frombuffer(missing, "|b1"))
+
+
+def _plain_column(dtype, values, missing):
+    """A column of numbers as a list, without NumPy."""
+    size, kind = int(dtype[-1]), dtype[-2]
+    code = {"f4": "f", "f8": "d"}.get(dtype[-2:]) or {1: "B", 2: "H", 4: "I", 8: "Q"}[size]
+    numbers = memoryview(values).cast("B").cast(code.lower() if kind == "i" else code).tolist()
+    return numbers if missing is None else [None if m else n for n, m in zip(numbers, missing)]

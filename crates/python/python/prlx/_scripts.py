@@ -29,6 +29,9 @@ def run(words):
         )
     except (ValueError, TypeError) as e:
         parser.error(str(e))
+    # Processes that the script starts, as those of `multiprocessing`, begin with it: see `start`.
+    os.environ["TRITON_PRLX"], os.environ["TRITON_PRLX_ARCH"] = "cpu", options.arch
+    os.environ["TRITON_PRLX_CHECK"] = options.check or ""
     sys.argv = words[at:]
     sys.path.insert(0, os.path.dirname(os.path.abspath(words[at])))
     status = 1

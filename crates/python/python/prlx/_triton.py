@@ -17,6 +17,7 @@ import re
 import struct
 
 import triton
+import triton.testing
 from triton.backends.compiler import GPUTarget
 from triton.backends.driver import DriverBase
 from triton.backends.nvidia.compiler import CUDABackend
@@ -37,6 +38,7 @@ def enable():
     for owner in (jit.JITFunction, autotuner.Autotuner, autotuner.Heuristics):
         _replaced.replace(owner, "run", _wrapping_run(owner.run))
     _enable_host_tensors()
+    _replaced.replace(triton.testing, "do_bench", _do_bench)
     state = dict(vars(driver_config))
     _replaced.on_undo(lambda: vars(driver_config).update(state))
     driver_config.set_active(Driver())
@@ -239,6 +241,17 @@ def _count_instructions(kernel_call, *, quantiles=None, **_):
     return [cost] * len(quantiles) if quantiles else cost
 
 
+def _do_bench(fn, warmup=25, rep=100, grad_to_none=None, quantiles=None, return_mode="mean", **_):
+    """Stands in for `triton.testing.do_bench`: the same number, of one run."""
+    device = _device()
+    before = device.warp_instructions
+    fn()
+    cost = (device.warp_instructions - before) / 1e6
+    if quantiles:
+        return cost if len(quantiles) == 1 else [cost] * len(quantiles)
+    return [cost] if return_mode == "all" else cost
+
+
 # How Triton passes scalars, by the names of its types: a format of `struct`, and the type of PTX.
 _SCALARS = {
     "i1": ("<?", "u8"),
@@ -377,9 +390,11 @@ def _descriptor(name, ty, value, meta):
     strides = [_number(f"{name}.stride", n, "i64") for n in value.strides]
     array, owner = _pointer(name, value.base)
     if meta is None:
+        # A GPU without TMA: versions of Triton differ in how many flags stand in the middle.
         wide = [_number(f"{name}.shape", n, "i64") for n in value.shape]
-        nan = _number(f"{name}.padding", getattr(value, "padding", "zero") == "nan", "i1")
-        return [(array, owner), *wide, *strides, nan, *sizes, *strides]
+        middle = _decomposed(value)[1 + 2 * rank : -2 * rank]
+        flags = [_number(f"{name}.flag", bool(flag), "i1") for flag in middle]
+        return [(array, owner), *wide, *strides, *flags, *sizes, *strides]
     element = int(re.search(r"(\d+)", ty.split("<")[1].split("[")[0]).group(1)) // 8
     element = meta.get("elem_size", element)
     tile = list(meta.get("block_size", value.block_shape))
@@ -392,6 +407,17 @@ def _descriptor(name, ty, value, meta):
         getattr(value, "padding", "zero") == "nan",
     )
     return [(tensor_map, owner), *sizes, *strides]
+
+
+def _decomposed(descriptor):
+    """What Triton passes for a descriptor on a GPU without TMA: pointer, sizes, strides, flags, sizes, strides."""
+    import triton.backends.driver
+    import triton.backends.nvidia.driver
+
+    decompose = getattr(triton.backends.driver, "decompose_descriptor", None)
+    if decompose is not None:
+        return decompose(descriptor)
+    return triton.backends.nvidia.driver.make_tensordesc_arg(descriptor, None)
 
 
 def _number(name, value, ty):
