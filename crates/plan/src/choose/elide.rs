@@ -8,7 +8,8 @@
 //! known is computed. Every other decision is recorded, and so known afterwards.
 //!
 //! Level `fingerprint` needs no values, only that equal hashes mean equal decisions. There floating-point
-//! arithmetic counts as known too: a decision that needs it *follows* from what is hashed.
+//! arithmetic on what is hashed counts as known too: a decision that needs it *follows* from that. One by a
+//! parameter does not, so that recordings with other parameters still say which lanes take another branch.
 //!
 //! How often a loop that only waits goes round is a matter of timing ([`spin_loops`]). Its decision is
 //! computed too: the decoder leaves after one iteration.
@@ -69,27 +70,23 @@ pub(crate) fn all(body: &Body<'_>, kept: &[bool]) -> Choice {
 pub(crate) fn choose(given: &Given<'_>) -> Choice {
     let (body, kept) = (given.body, given.kept);
     let mut choice = all(body, kept);
-    let known = Known::of(given, BTreeSet::new());
-    let mut computed: Vec<usize> = (0..kept.len()).filter(|&d| kept[d] && known.decides(given, d)).collect();
+    let known = Known::of(given, Arithmetic::Decoders);
+    let computed: Vec<usize> = (0..kept.len()).filter(|&d| kept[d] && known.decides(given, d)).collect();
     computed.iter().for_each(|&d| choice.sources[d] = Source::Computed);
-    let known = match given.hashed.is_empty() {
-        true => known,
-        false => {
-            let on_device = Known::of(given, lower::on_device(body));
-            let follows = |d: &usize| kept[*d] && choice.sources[*d] != Source::Computed;
-            let follows: Vec<usize> =
-                (0..kept.len()).filter(follows).filter(|&d| on_device.decides(given, d)).collect();
-            follows.iter().for_each(|&d| choice.sources[d] = Source::Follows);
-            computed.extend(follows);
-            on_device
+    if !given.hashed.is_empty() {
+        let on_device = Known::of(given, Arithmetic::Devices);
+        for (d, source) in choice.sources.iter_mut().enumerate() {
+            if matches!(source, Source::Bits(_)) && on_device.decides(given, d) {
+                *source = Source::Follows;
+            }
         }
-    };
+    }
     let recorded = |d: usize| matches!(choice.sources[d], Source::Bits(_));
     let exits = if given.waits { Vec::new() } else { spin_loops::wait_exits(body, &recorded) };
     for exit in &exits {
         choice.sources[exit.decision] = Source::Computed;
     }
-    choice.lets = slices(given, &choice.sources, known, &computed);
+    choice.lets = slices(given, &choice.sources, known.lowered, &computed);
     for exit in exits {
         // The decoder goes round once.
         let decision = &body.decisions[exit.decision];
@@ -101,6 +98,14 @@ pub(crate) fn choose(given: &Given<'_>) -> Choice {
     choice.values = given.values.to_vec();
     trips::count(body, &mut choice);
     choice
+}
+
+/// What counts as evaluated again.
+enum Arithmetic {
+    /// What decoders evaluate.
+    Decoders,
+    /// Also what only the device evaluates, but no parameters.
+    Devices,
 }
 
 /// The instructions that can be evaluated again.
@@ -117,12 +122,19 @@ impl Known {
     ///
     /// Each value becomes unknown at most once, and its users are looked at again then. So the time is linear
     /// in the data flow, where lists of definitions by use can be its square.
-    fn of(given: &Given<'_>, on_device: BTreeSet<InstId>) -> Known {
+    fn of(given: &Given<'_>, arithmetic: Arithmetic) -> Known {
         let body = given.body;
         let flow = &body.flow;
         let ids = (0..body.function.insts.len() as u32).map(InstId);
-        let lowered: BTreeMap<InstId, Vec<Operation>> =
+        let mut lowered: BTreeMap<InstId, Vec<Operation>> =
             ids.filter_map(|i| Some((i, lower::lower(body, i)?))).collect();
+        let on_device = match arithmetic {
+            Arithmetic::Decoders => BTreeSet::new(),
+            Arithmetic::Devices => {
+                lowered.retain(|_, operations| !lower::reads_parameters(operations));
+                lower::on_device(body)
+            }
+        };
         let mut known = Known { lowered, on_device, unknown: vec![false; flow.value_count()] };
         for v in 0..flow.value_count() as u32 {
             let node = flow.value(v);
@@ -223,16 +235,15 @@ impl Known {
     }
 }
 
-/// Of what decoders can evaluate, what computed decisions need: the instructions that make them, and for
-/// switches what gives the index. What the device evaluates is passed.
+/// Of what can be evaluated, what computed decisions need: the instructions that make them, and for switches
+/// what gives the index.
 fn slices(
     given: &Given<'_>,
     sources: &[Source],
-    known: Known,
+    mut lowered: BTreeMap<InstId, Vec<Operation>>,
     computed: &[usize],
 ) -> BTreeMap<InstId, Vec<Operation>> {
     let body = given.body;
-    let Known { mut lowered, on_device, .. } = known;
     // What is recorded is there already; evaluating it too would be wrong only in being idle.
     let recorded = |i: InstId, reg: Reg| {
         let decision = body.decision_of(i, reg).filter(|d| given.kept[*d]);
@@ -267,16 +278,11 @@ fn slices(
     }
     let mut taken: BTreeSet<InstId> = BTreeSet::new();
     while let Some(at) = needed.pop() {
-        let inputs = match lowered.get(&at) {
-            Some(operations) => lower::inputs(body, at, operations),
-            None if on_device.contains(&at) => {
-                let guard = body.inst(at).guard.map(|g| g.reg);
-                read(body.inst(at)).into_iter().chain(guard).collect()
-            }
-            None => continue,
-        };
+        let Some(operations) = lowered.get(&at) else { continue };
         if taken.insert(at) {
-            inputs.into_iter().for_each(|reg| need(&mut needed, at, reg));
+            for reg in lower::inputs(body, at, operations) {
+                need(&mut needed, at, reg);
+            }
         }
     }
     lowered.retain(|i, _| taken.contains(i));

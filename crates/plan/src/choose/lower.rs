@@ -85,6 +85,11 @@ pub(crate) fn on_device(body: &Body<'_>) -> BTreeSet<InstId> {
     (0..body.function.insts.len() as u32).map(InstId).filter(pure).collect()
 }
 
+/// Whether an operation reads a parameter of the kernel.
+pub(crate) fn reads_parameters(operations: &[Operation]) -> bool {
+    operations.iter().flat_map(|o| &o.args).any(|arg| matches!(arg, Value::Param { .. }))
+}
+
 /// Whether an operand is registers of the lane and constants only.
 fn own(operand: &Operand) -> bool {
     match operand {
