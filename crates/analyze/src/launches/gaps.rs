@@ -160,16 +160,16 @@ pub(crate) fn coverage_gaps(c: &Coverage, launches: [&Launch; 2], gaps: &mut Gap
         "warp was not recorded on both sides",
         "warps were not recorded on both sides",
     );
+    let unhashed = "ended early, or decided by a parameter or a device that differs, which no hash covers: \
+                    record at level `path`";
     let (one, many) = match launches[0].level {
-        Level::Fingerprint => (
-            "lane ended early, or decided by a parameter or a device that differs, which no hash covers: \
-             record at level `path`",
-            "lanes ended early, or decided by a parameter or a device that differs, which no hash covers: \
-             record at level `path`",
+        Level::Fingerprint => (format!("lane {unhashed}"), format!("lanes {unhashed}")),
+        _ => (
+            "lane's recording ends before the lane does".to_owned(),
+            "lanes' recordings end before the lanes do".to_owned(),
         ),
-        _ => ("lane's recording ends before the lane does", "lanes' recordings end before the lanes do"),
     };
-    put("6", c.lanes.truncated, one, many);
+    put("6", c.lanes.truncated, &one, &many);
     if c.lanes.failed > 0 {
         put("7", c.lanes.failed, "lane could not be decoded", "lanes could not be decoded");
     }

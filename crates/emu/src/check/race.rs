@@ -639,9 +639,8 @@ impl ShadowCell {
 fn report_same_instruction(cx: &mut CheckContext<'_, '_>, warp: &Warp, a: &Access<'_>) {
     let Some(stored) = a.stores else { return };
     let first = a.lanes.trailing_zeros() as usize;
-    let written = stored.values(warp, first);
     let mut other = 0;
-    each(a.lanes, |l| other |= u32::from(stored.values(warp, l) != written) << l);
+    each(a.lanes, |l| other |= u32::from(!stored.values(warp, l).eq(stored.values(warp, first))) << l);
     let kind = if other == 0 { Kind::SameValue } else { Kind::Race };
     let others = if other == 0 { a.lanes & !(1 << first) } else { other };
     let (launch, step) = (cx.launch, cx.who.step);

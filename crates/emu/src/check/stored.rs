@@ -20,26 +20,32 @@ pub enum Stored<'a> {
 
 impl Stored<'_> {
     /// What lane `l` writes: sizes in bytes, at most 8, and values.
-    pub fn values(self, warp: &Warp, l: usize) -> Vec<(u8, u64)> {
+    pub fn values(self, warp: &Warp, l: usize) -> impl Iterator<Item = (u8, u64)> {
+        (0..).map_while(move |n| self.value(warp, l, n))
+    }
+
+    /// Number `n` of them.
+    fn value(self, warp: &Warp, l: usize, n: usize) -> Option<(u8, u64)> {
         let whole = |size: u8, value: u64| (size, value & u64::MAX >> (64 - 8 * u32::from(size)));
         match self {
-            Stored::Registers(mem) => {
-                let parts = |&plane: &Plane| match plane {
-                    Plane::W128(low) => [Plane::W64(low), Plane::W64(low + 1)].to_vec(),
-                    plane => vec![plane],
-                };
-                let planes = mem.planes.iter().flat_map(parts);
-                planes.map(|plane| whole(mem.size.min(8), value(&warp.planes, plane, l))).collect()
+            Stored::Registers(mem) if matches!(mem.planes[..], [Plane::W128(_), ..]) => {
+                let Plane::W128(low) = *mem.planes.get(n / 2)? else { return None };
+                Some((8, value(&warp.planes, Plane::W64(low + (n % 2) as u16), l)))
             }
-            Stored::Rows(halves) => halves.iter().map(|half| (8, half.0[l])).collect(),
-            Stored::Element(tile, i) => vec![whole(tile.mem.size, mma::element(&warp.planes, tile, i, l))],
+            Stored::Registers(mem) => {
+                Some(whole(mem.size.min(8), value(&warp.planes, *mem.planes.get(n)?, l)))
+            }
+            Stored::Rows(halves) => Some((8, halves.get(n)?.0[l])),
+            Stored::Element(tile, i) => {
+                (n == 0).then(|| whole(tile.mem.size, mma::element(&warp.planes, tile, i, l)))
+            }
         }
     }
 
     /// Whether lane `l` leaves the memory at `at` unchanged.
     pub fn keeps(self, warp: &Warp, l: usize, region: &Region, at: u64) -> bool {
         let mut next = at;
-        self.values(warp, l).into_iter().all(|(size, value)| {
+        self.values(warp, l).all(|(size, value)| {
             let there = region.load(next, size);
             next += u64::from(size);
             there == value

@@ -17,7 +17,7 @@
 
 use prlx_isa::view::Type;
 
-use crate::code::{MemAccess, Mma, WmmaTile};
+use crate::code::{MemAccess, Mma, Plane, WmmaTile};
 use crate::mem::access::{self, AccessError, VisibleMemory};
 use prlx_lanes::fp8::{Byte, E4m3, E5m2};
 use prlx_lanes::half::{Bf16, F16, Half};
@@ -399,11 +399,9 @@ pub fn tile(
     let base = access::all_addresses(p, &t.mem);
     let each = elements_per_lane(t);
     let size = u64::from(t.mem.size);
-    let per = if t.bits == 64 { 1 } else { 32 / t.bits as usize };
-    let (total, keep) = (t.mem.planes.len() * per, u64::MAX >> (64 - t.bits));
+    let (total, keep) = (t.mem.planes.len() * elements_per_register(t), u64::MAX >> (64 - t.bits));
     for i in 0..each {
         let addr = element_addresses(p, t, &base, i);
-        let place = |i: usize| (t.mem.planes[i / per], (i % per) as u32 * t.bits);
         if t.store {
             access::each_address(r, hint, t.mem.space, &addr, size, |l, region, at| {
                 region.store(at, t.mem.size, element(p, t, i, l));
@@ -414,7 +412,7 @@ pub fn tile(
                 values[l] = region.load(at, t.mem.size)
             })?;
             for i in (i..total).step_by(each) {
-                let (plane, shift) = place(i);
+                let Some((plane, shift)) = element_place(t, i) else { continue };
                 for (l, v) in values.iter().enumerate() {
                     let old = access::value(p, plane, l);
                     access::set(p, plane, l, old & !(keep << shift) | v << shift);
@@ -427,9 +425,18 @@ pub fn tile(
 
 /// Element `i` of a lane's fragment, or the word that it lies in.
 pub fn element(p: &Planes, t: &WmmaTile, i: usize, l: usize) -> u64 {
-    let per = if t.bits == 64 { 1 } else { 32 / t.bits as usize };
-    let Some(&plane) = t.mem.planes.get(i / per) else { return 0 };
-    access::value(p, plane, l) >> ((i % per) as u32 * t.bits) & u64::MAX >> (64 - t.bits)
+    let Some((plane, shift)) = element_place(t, i) else { return 0 };
+    access::value(p, plane, l) >> shift & u64::MAX >> (64 - t.bits)
+}
+
+/// The register of an element of a lane's fragment, and where it begins in it.
+fn element_place(t: &WmmaTile, i: usize) -> Option<(Plane, u32)> {
+    let per = elements_per_register(t);
+    Some((*t.mem.planes.get(i / per)?, (i % per) as u32 * t.bits))
+}
+
+fn elements_per_register(t: &WmmaTile) -> usize {
+    if t.bits == 64 { 1 } else { 32 / t.bits as usize }
 }
 
 /// The rows that `stmatrix` writes, by the lane that gives a row's address: their lower and upper halves.

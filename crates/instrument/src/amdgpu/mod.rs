@@ -17,7 +17,8 @@
 //!
 //! # Limitations
 //! - Functions that are called through pointers are not copied: the original runs, and records nothing.
-//! - Markers are refused, and what of probe programs `programs.rs` and `operands.rs` say.
+//! - Markers are refused. So are the operations and operands of probe programs that the headers of
+//!   `programs.rs` and `operands.rs` name.
 //! - Nothing ran on hardware.
 
 mod allocation;

@@ -112,7 +112,8 @@ fn trip(body: &Body<'_>, choice: &Choice, l: usize) -> Option<Trip> {
 
 /// Whether a decision's value is among what a lane writes.
 fn taken_from_lane(choice: &Choice, d: usize) -> bool {
-    !matches!(choice.sources[d], Source::Computed | Source::Follows | Source::None)
+    let source = choice.sources[d];
+    !source.is_derived() && source != Source::None
 }
 
 /// The last place in part `from`, and the guard of lanes that go from there to `to`; `None` for a switch.

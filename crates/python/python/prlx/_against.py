@@ -1,7 +1,7 @@
 """Comparison of a kernel's results with a reference."""
 
 from ._findings import Findings
-from ._pages import save, text_frame
+from ._pages import TextResult
 
 # Tolerances for numbers that are no integers.
 _RTOL, _ATOL = 1e-5, 1e-8
@@ -110,7 +110,7 @@ def _numpy(value):
     return array if array.dtype.kind in "iubfc" else array.astype(np.float64)
 
 
-class Outcome:
+class Outcome(TextResult):
     """A kernel's result beside its reference.
 
     ``wrong`` is the number of wrong elements, ``first`` and ``worst`` are indices, ``mask`` tells them all, and
@@ -165,19 +165,8 @@ class Outcome:
 
     __repr__ = __str__
 
-    def _repr_html_(self):
-        return text_frame(str(self))
 
-    def show(self):
-        """Prints the outcome."""
-        print(self)
-
-    def save(self, path):
-        """Writes the outcome: as a page (``.html``), as JSON (``.json``), or as text."""
-        save(path, "Outcome", str(self), self.data)
-
-
-class Outcomes(dict):
+class Outcomes(TextResult, dict):
     """The outcomes of a result of several arrays, by their names or numbers."""
 
     @property
@@ -208,17 +197,6 @@ class Outcomes(dict):
         return "\n".join(f"{name}: {outcome}" for name, outcome in self.items())
 
     __repr__ = __str__
-
-    def _repr_html_(self):
-        return text_frame(str(self))
-
-    def show(self):
-        """Prints the outcomes."""
-        print(self)
-
-    def save(self, path):
-        """Writes the outcomes: as a page (``.html``), as JSON (``.json``), or as text."""
-        save(path, "Outcomes", str(self), self.data)
 
 
 def _apart(got, want):

@@ -1,9 +1,9 @@
 """The result of a comparison of configurations."""
 
-from ._pages import save, text_frame
+from ._pages import TextResult
 
 
-class Configurations(list):
+class Configurations(TextResult, list):
     """The configurations of a kernel, each compared with the same side: ``(config, report)`` pairs. ``str()`` is
     a table of verdicts and causes; ``reference`` is the first configuration, or the name of the other side."""
 
@@ -34,17 +34,6 @@ class Configurations(list):
 
     def __repr__(self):
         return f"<prlx.Configurations {self.verdict}: {len(self)} compared with {words(self.reference)}>"
-
-    def _repr_html_(self):
-        return text_frame(str(self))
-
-    def show(self):
-        """Prints the table."""
-        print(self)
-
-    def save(self, path):
-        """Writes the table: as a page (``.html``), as JSON (``.json``), or as text."""
-        save(path, "Configurations", str(self), self.data)
 
 
 def words(config):

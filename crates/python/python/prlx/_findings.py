@@ -5,7 +5,7 @@ import sys
 from types import SimpleNamespace
 
 from ._native import Error
-from ._pages import save, text_frame
+from ._pages import TextResult
 
 
 class CheckError(Error):
@@ -96,7 +96,7 @@ class PlainText:
         return self._text
 
 
-class Findings(list):
+class Findings(TextResult, list):
     """Findings, in the order in which they happened. ``str()`` is the text report of all launches that have
     some; in Jupyter it is a page."""
 
@@ -141,13 +141,6 @@ class Findings(list):
     def show(self):
         """Prints the findings, in colour on a terminal."""
         print(self._text(sys.stdout.isatty()))
-
-    def _repr_html_(self):
-        return text_frame(str(self))
-
-    def save(self, path):
-        """Writes the findings: as a page (``.html``), as JSON (``.json``), or as text."""
-        save(path, "Findings", str(self), self.data)
 
 
 def namespace(value):

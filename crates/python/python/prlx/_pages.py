@@ -1,4 +1,4 @@
-"""Text results as pages and files."""
+"""Text results, and as pages and files."""
 
 import html
 import json
@@ -9,8 +9,22 @@ def text_frame(text):
     return f'<pre style="line-height:1.3">{html.escape(text)}</pre>'
 
 
-def save(path, title, text, data):
-    """Writes a text report: as a page (``.html``), as JSON (``.json``), or as text."""
+class TextResult:
+    """A result whose ``str()`` is a report, and whose ``data`` are dictionaries and lists."""
+
+    def _repr_html_(self):
+        return text_frame(str(self))
+
+    def show(self):
+        """Prints it."""
+        print(self)
+
+    def save(self, path):
+        """Writes it: as a page (``.html``), as JSON (``.json``), or as text."""
+        _save(path, type(self).__name__, str(self), self.data)
+
+
+def _save(path, title, text, data):
     path = str(path)
     if path.endswith((".html", ".htm")):
         text = (
