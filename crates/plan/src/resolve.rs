@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 
 use prlx_isa::view::{self, Class, FuncId, FunctionKind, InstId, Operand, Role};
 use prlx_trace::SiteId;
-use prlx_trace::device::HASHING;
+use prlx_trace::device::hashing;
 use prlx_trace::kernel::{Function, Level, Module, Site, Source};
 
 use crate::choose::elide::{self, Given};
@@ -47,7 +47,7 @@ impl Plan {
             digest: module.digest,
             files: statics::files(module, sources),
             locs: statics::locs(module),
-            hashing: HASHING,
+            hashing: hashing(request.level),
             ..Module::default()
         };
         let walked = |f: FuncId| skipped.get(f.index()).is_some_and(Option::is_none);
@@ -140,14 +140,16 @@ impl<'a> Prepared<'a> {
         };
         // Other levels have visits of single sites, of which none is left out.
         let waits = !matches!(request.level, Level::Path | Level::Fingerprint);
+        let hashable = || record::hashable(&body, &points, &taken);
         let mut choice = match request.level {
+            Level::Fingerprint if !request.elide => {
+                choice::Choice { hashed: cut::results(&body, &hashable().loads), ..elide::all(&body, &kept) }
+            }
             _ if !request.elide => elide::all(&body, &kept),
             Level::Path => cut::choose(&body, &kept),
-            level => {
-                let hashed = match level {
-                    Level::Fingerprint => record::hashed_loads(&body, &points, &taken),
-                    _ => BTreeSet::new(),
-                };
+            Level::Fingerprint => cut::choose_hashed(&body, &kept, &hashable()),
+            _ => {
+                let hashed = BTreeSet::new();
                 elide::choose(&Given { body: &body, kept: &kept, waits, values: &[], hashed: &hashed })
             }
         };

@@ -93,8 +93,14 @@ pub const TURN: u32 = 11;
 /// What the name of an instrumented kernel has behind the kernel's own, where both are in one module.
 pub const INSTRUMENTED: &str = ".prlx";
 
-/// Version of the hash of values. It changes whenever equal values get other hashes.
-pub const HASHING: u8 = 4;
+/// Version of the hashes that a level records. It changes whenever equal values get other hashes, or other values
+/// are hashed.
+pub const fn hashing(level: Level) -> u8 {
+    match level {
+        Level::Fingerprint => 5,
+        _ => 4,
+    }
+}
 
 /// The size of the words that the lanes of a warp leave at its end at level `path`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]

@@ -36,7 +36,7 @@ structures! {
         #[since(5)] pub tables: Vec<Table>,
         /// Markers that were inserted into the module.
         #[since(6)] pub marks: Vec<Mark>,
-        /// Version of the recorder's value hashes (levels `print` and `events`): [`crate::device::HASHING`],
+        /// Version of the recorder's value hashes (levels `print` and `events`): [`crate::device::hashing`],
         /// or 0 for the first version.
         #[since(7)] pub hashing: u8,
     }

@@ -127,7 +127,7 @@ fn values_are_hashed_in_two_ways() {
     let mut a = run(4, &[5, 3], |_, _, _| {});
     a.launches[0].launch.level = prlx_trace::Level::Fingerprint;
     let mut b = a.clone();
-    b.modules[0].hashing = prlx_trace::device::HASHING;
+    b.modules[0].hashing = prlx_trace::device::hashing(prlx_trace::Level::Fingerprint);
     let r = compare(&a, &b);
     assert_eq!(r.verdict, Verdict::Unknown);
     assert!(

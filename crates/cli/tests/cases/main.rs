@@ -9,6 +9,7 @@ mod amd;
 mod checks;
 mod corpus;
 mod examples;
+mod fingerprints;
 mod lane_runs;
 mod master;
 mod planted;
@@ -31,12 +32,13 @@ fn main() -> ExitCode {
     if words.get(1).is_some_and(|w| w == "app") {
         return program::app(&words[2..]);
     }
-    let groups: [fn() -> Vec<Trial>; 8] = [
+    let groups: [fn() -> Vec<Trial>; 9] = [
         master::trials,
         wide::trials,
         amd::trials,
         probes::trials,
         examples::trials,
+        fingerprints::trials,
         planted::trials,
         checks::trials,
         program::trials,

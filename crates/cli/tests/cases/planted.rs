@@ -99,7 +99,7 @@ const INSTRUMENTER: &[InCode] = &[
     ("visits not counted", "cuda/early_exit", Level::Operands,
         &[("add.u32 %prlx_visit7, %prlx_visit7, 1;", "", 1)], Oracle::Streams),
     ("warps of all CTAs in one stream", "cuda/mandelbrot", Level::Path,
-        &[("mad.lo.u32 %prlx_warp, %prlx_c, %prlx_b, %prlx_a;", "mov.u32 %prlx_warp, %prlx_a;", 5)], Oracle::Streams),
+        &[("mad.lo.u32 %prlx_warp, %prlx_c, %prlx_b, %prlx_a;", "mov.u32 %prlx_warp, %prlx_a;", 4)], Oracle::Streams),
     ("callee's word not taken back", "cuda/noinline_call", Level::Path,
         &[("ld.local.u32 %prlx_word, [prlx_record+16];", "", 1)], Oracle::Streams),
 ];

@@ -152,8 +152,11 @@ impl Recorder {
             Action::End { .. } if hook.kernel || hook.leaves => self.end_lanes(m),
             // A device function shares the state of the lane with its caller here.
             Action::End { .. } | Action::Save | Action::Restore => {}
+            // The hooks' words are in lists, without a cursor.
+            Action::StartCursor => {}
             Action::Reserve { bits } => self.reserve(m, *bits),
             Action::Bits { from, bits, .. } => {
+                // One by one, so that a lane which a fault ends here has no place that nothing filled.
                 let Some(&p) = hook.values.first() else { return };
                 each_lane(m, |l| self.append(l, *bits, planes.value(p, l).unbounded_shr((*from).into())));
             }

@@ -531,7 +531,12 @@ pub(super) fn tracks(plan: &Plan) -> bool {
     plan.functions.iter().flat_map(|f| &f.insertions).any(|i| {
         !matches!(
             i.action,
-            Action::Begin | Action::End { .. } | Action::Save | Action::Restore | Action::Reserve { bits: 0 }
+            Action::Begin
+                | Action::End { .. }
+                | Action::Save
+                | Action::Restore
+                | Action::StartCursor
+                | Action::Reserve { bits: 0 }
         )
     })
 }

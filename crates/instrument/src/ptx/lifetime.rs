@@ -25,14 +25,7 @@ impl Lowering<'_> {
     }
 
     fn begin_kernel(&self, s: &mut Snippet<'_>) {
-        match self.state.shape.lanes {
-            _ if !self.writes() => {}
-            1 => s.ptx("mov.u64 %~cursor, 0;"),
-            _ => s.ptx(&format!(
-                "mov.u32 %~a, %laneid;\nmul.wide.u32 %~cursor, %~a, {};",
-                self.state.shape.element
-            )),
-        }
+        self.start_cursor(s);
         for kept in self.state_registers() {
             if let Some(init) = kept.init {
                 let init =
@@ -71,6 +64,13 @@ impl Lowering<'_> {
                  $~off#:",
                 Context::offset("visit_last"),
             ));
+        }
+    }
+
+    /// Lowers [`Action::StartCursor`]. Where the lane's elements go in a row is added with the first chunk.
+    pub(super) fn start_cursor(&self, s: &mut Snippet<'_>) {
+        if self.writes() {
+            s.ptx("mov.u64 %~cursor, 0;");
         }
     }
 

@@ -236,9 +236,9 @@ impl Lowering<'_> {
                     self.take_back(s);
                 }
             }
-            Action::Bits { site, reg, from, bits } => {
+            Action::Bits { site, reg, from, bits, into } => {
                 let ends_chain = site.is_some_and(|site| self.chain_ends.contains(&site));
-                self.bits(s, *reg, (*from, *bits), guard, ends_chain);
+                self.bits(s, *reg, (*from, *bits, *into), guard, ends_chain);
             }
             Action::TripBegin { counter } => self.trip_begin(s, *counter, guard),
             Action::TripAdd { counter } => self.trip_add(s, *counter, guard),
@@ -250,11 +250,14 @@ impl Lowering<'_> {
                     if self.function.insts.get(id.index()).is_some_and(|i| i.class == Class::Exit));
                 self.guarded(s, guard, |s| self.end(s, exit, *trap));
             }
+            Action::StartCursor => self.start_cursor(s),
             Action::Reserve { bits: 0 } => {}
             Action::Reserve { bits } => self.guarded(s, guard, |s| self.reserve(s, *bits)),
             Action::TripEnd { counter, room } => self.guarded(s, guard, |s| {
-                self.reserve(s, *room);
-                s.fresh_labels();
+                if *room > 0 {
+                    self.reserve(s, *room);
+                    s.fresh_labels();
+                }
                 self.trip_end(s, *counter);
             }),
             Action::TripEvent { counter, site } => {

@@ -142,6 +142,7 @@ pub(super) fn writes_elements(action: &Action) -> bool {
         Action::Begin
         | Action::End { .. }
         | Action::Restore
+        | Action::StartCursor
         | Action::Fold { .. }
         | Action::TripFold { .. } => false,
         // These only count. Level `path` writes the counts where the loop ends.

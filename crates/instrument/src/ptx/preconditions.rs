@@ -65,9 +65,10 @@ fn missing(
     }
     let readable = |v: &Operand| scalars_of(module, f, v).is_some();
     let bad = match &insertion.action {
-        Action::Bits { reg, from, bits, .. } => {
+        Action::Bits { reg, from, bits, into, .. } => {
             !known(*reg)
-                || u32::from(*bits) > WORD_BITS
+                || u32::from(into.shift) > WORD_BITS
+                || u32::from(*bits) + u32::from(into.to) > WORD_BITS
                 || u32::from(*from) + u32::from(*bits) > f.regs[reg.index()].ty.bits().max(1)
         }
         Action::Reserve { bits } => *bits > WORD_BITS,

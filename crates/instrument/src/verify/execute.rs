@@ -185,9 +185,10 @@ fn apply(
             }
         }
         Action::Save | Action::Restore => {}
+        Action::StartCursor => lane.start_cursor(),
         Action::Reserve { bits } => lane.reserve(*bits),
-        Action::Bits { reg, from, bits, .. } => {
-            lane.bits(machine.reg(f.new, f.regs[reg.index()]) >> from, *bits);
+        Action::Bits { reg, from, bits, into, .. } => {
+            lane.bits(machine.reg(f.new, f.regs[reg.index()]) >> from, *bits, *into);
         }
         Action::TripBegin { counter } => lane.trip_begin(*counter as usize),
         Action::TripAdd { counter } => lane.trip_add(*counter as usize),

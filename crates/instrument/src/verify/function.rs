@@ -109,6 +109,7 @@ impl<'a> FunctionPair<'a> {
                     | Action::TripBegin { .. }
                     | Action::TripAdd { .. }
                     | Action::TripRead { .. }
+                    | Action::StartCursor
                     | Action::Reserve { bits: 0 }
             )
         };

@@ -448,13 +448,13 @@ fn cursor(f: &FunctionPair<'_>, shape: Shape, sample: Sample, seed: u64, place: 
     let part = if shape.lanes > 1 { u64::from(place.lane) * shape.element } else { 0 };
     let first = POOL + part;
     match sample {
-        _ if f.idle => part,
+        _ if f.idle => 0,
         // A private stream's chunk has one or two rows left: too few for all events of a position.
         Room | Whole if shape.lanes == 1 && seed % 4 == 3 => {
             first + chunk - row * (1 + (seed / SAMPLES.len() as u64) % 2)
         }
         Room | Whole => first + row * (1 << (seed % 4)),
-        Fresh | Joined | Given | NoContext | Filtered => part,
+        Fresh | Joined | Given | NoContext | Filtered => 0,
         Full | FullJoined | Loaded | Empty | Filling | Exhausted | Bucket => first + chunk,
         Lost => 2 + 5 * chunk,
         Off => 1 + 3 * chunk,

@@ -49,7 +49,7 @@ const FAULTS: &[(Level, &str, &str, &str, &str)] = &[
     (Level::Path, "loops", "and.b32 %prlx_b, %prlx_a, 1920", "and.b32 %prlx_b, %prlx_a, 896", "becomes"),
     (Level::Path, "loops", "sub.u64 %prlx_link, %prlx_link, 2048", "sub.u64 %prlx_link, %prlx_link, 4096", "becomes"),
     (Level::Path, "loops", "shr.u32 %prlx_b, %prlx_b, 5", "shr.u32 %prlx_b, %prlx_b, 6", "becomes"),
-    (Level::Path, "loops", "mul.wide.u32 %prlx_cursor, %prlx_a, 4", "mul.wide.u32 %prlx_cursor, %prlx_a, 8", "cursor becomes"),
+    (Level::Path, "loops", "mov.u64 %prlx_cursor, 0", "mov.u64 %prlx_cursor, 8", "cursor becomes"),
     (Level::Path, "loops", "\n\t@!%p1 add.u32 %prlx_trip0, %prlx_trip0, 1;", "", ""),
     (Level::Path, "guards", "@%p1 shl.b32 %prlx1_word", "shl.b32 %prlx1_word", "word becomes"),
     (Level::Fingerprint, "values", "-1640531535", "-1640531537", "hash"),

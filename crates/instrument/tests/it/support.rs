@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use prlx_isa::ptx::{Op, opcode};
 use prlx_isa::view::{Class, FuncId, Function, FunctionKind, InstId, Module, Operand, Reg, Role, Type};
-use prlx_plan::{Action, At, FunctionPlan, Insertion, Plan, RecordingRequest, RollingHash};
+use prlx_plan::{Action, At, FunctionPlan, Insertion, Plan, RecordingRequest, RollingHash, WordBits};
 use prlx_trace::device::ALL;
 use prlx_trace::kernel::Level;
 use prlx_trace::{SiteId, WarpSize};
@@ -134,11 +134,11 @@ fn function(module: &Module, f: &Function, id: FuncId, level: Level) -> Function
             let bits = [ALL, 8, 16, 32][site.index() % 4];
             let action = match level {
                 Level::Path if f.regs[reg.index()].ty == Type::Pred => {
-                    Action::Bits { site: Some(site), reg, from: 0, bits: 1 }
+                    Action::Bits { site: Some(site), reg, from: 0, bits: 1, into: WordBits::alone(1) }
                 }
                 Level::Path | Level::Probe => continue,
                 Level::Fingerprint => {
-                    Action::Fold { site, into: RollingHash::Loaded, values: vec![value], bits }
+                    Action::Fold { site: Some(site), into: RollingHash::Loaded, values: vec![value], bits }
                 }
                 Level::Events => Action::Event { site, of: None, value: Some(value), bits },
                 Level::Operands => {

@@ -1,6 +1,6 @@
 //! The choice for one function: how each decision reaches the decoder.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use prlx_isa::view::{BlockId, Guard, InstId, Reg};
 use prlx_trace::kernel::{Scalar, Source};
@@ -20,6 +20,9 @@ pub(crate) struct Choice {
     pub trips: Vec<Trip>,
     /// Values that are recorded, in the order of the text.
     pub values: Vec<RecordedValue>,
+    /// Level `fingerprint`: what is hashed beside decisions and stored values: instructions, and the registers
+    /// that they write.
+    pub hashed: BTreeSet<(InstId, Reg)>,
     /// Decisions that say how often a loop waits, and are not recorded.
     pub waits: Vec<usize>,
 }

@@ -1,9 +1,12 @@
-//! Level `path`: chooses values to record in place of the decisions that follow from them.
+//! Levels `path` and `fingerprint`: chooses values to record in place of the decisions that follow from them.
 //!
 //! Between what a decoder cannot know (loads, other arithmetic than [`lower`] has) and the decisions lies a
 //! graph of values. What is recorded must separate the two: it is a cut of this graph, and the cheapest is
 //! taken. A loop that decides 400 times by a number that was loaded before it costs the 32 bits of that
 //! number. A decision is a value of this graph like any other, so recording decisions is one of the cuts.
+//!
+//! Level `fingerprint` hashes the values of its cut ([`crate::choose::hashes`]). Equal hashes must mean equal
+//! decisions, which nobody evaluates again, so more arithmetic leads on, and other costs count.
 //!
 //! # Invariants
 //! - What a lane writes while it only waits is never recorded, nor a value that differs between two runs of
@@ -13,7 +16,7 @@
 //!
 //! # Limitations
 //! - How often a block runs is not known: each loop around it counts as [`LOOP`] iterations.
-//! - A value of an instruction whose guard is not a recorded decision is not recorded.
+//! - At `path`, a value of an instruction whose guard is not a recorded decision is not recorded.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -24,6 +27,7 @@ use prlx_trace::kernel::{Scalar, Source, Special};
 
 use crate::choose::choice::{Choice, RecordedValue};
 use crate::choose::elide::{self, Given};
+use crate::choose::hashes::{Hashable, Hashes};
 use crate::choose::lower;
 use crate::choose::min_cut::{Network, Node, UNLIMITED};
 use crate::function::body::{Body, read, scalar, written};
@@ -35,6 +39,9 @@ use crate::plan::At;
 const LOOP: u64 = 16;
 /// What appending bits to the lane's word costs beside the bits themselves, in bits.
 const APPEND: u64 = 3;
+/// Instructions that fold a value of up to 32 bits into a hash, and one of up to 64.
+const FOLD: u64 = 2;
+const FOLD_WIDE: u64 = 4;
 /// What writing an iteration count costs beside its bits.
 const COUNT: u64 = 10;
 /// Edges of the graph that the search for the cheapest cut may look at.
@@ -47,48 +54,110 @@ pub(crate) fn choose(body: &Body<'_>, kept: &[bool]) -> Choice {
         elide::choose(&Given { body, kept, waits: false, values, hashed: &hashed })
     };
     let choice = choose(&[]);
-    let values = values(body, kept, &choice);
+    let values = values(body, kept, &choice, Form::Bits);
     if values.is_empty() {
         return choice;
     }
     // A loop in which values are recorded may not be counted any more, so this is not certain.
     let with_values = choose(&values);
-    if cost(body, &with_values) < cost(body, &choice) { with_values } else { choice }
+    let cost = |choice: &Choice| Form::Bits.cost(body, choice);
+    if cost(&with_values) < cost(&choice) { with_values } else { choice }
+}
+
+/// Chooses for level `fingerprint` what is hashed beside stores: all loads, or the cheapest cut.
+pub(crate) fn choose_hashed(body: &Body<'_>, kept: &[bool], hashable: &Hashable) -> Choice {
+    let choose = |hashed: &BTreeSet<(InstId, Reg)>| {
+        elide::choose(&Given { body, kept, waits: false, values: &[], hashed })
+    };
+    let of_all = choose(&results(body, &hashable.loads));
+    let Some(hashes) = Hashes::of(body, hashable) else { return of_all };
+    let mut hashed = results(body, &hashes.addresses);
+    let form = Form::Hashes(&hashes);
+    hashed.extend(values(body, kept, &choose(&hashed), form).iter().map(|v| (v.at, v.reg)));
+    let of_cut = choose(&hashed);
+    if form.cost(body, &of_cut) < form.cost(body, &of_all) { of_cut } else { of_all }
+}
+
+/// The registers that instructions write.
+pub(crate) fn results(body: &Body<'_>, insts: &BTreeSet<InstId>) -> BTreeSet<(InstId, Reg)> {
+    insts.iter().flat_map(|at| written(body.inst(*at)).into_iter().map(|reg| (*at, reg))).collect()
 }
 
 /// The values of the cheapest cut, if it has any. `choice` is what is recorded without them.
-fn values(body: &Body<'_>, kept: &[bool], choice: &Choice) -> Vec<RecordedValue> {
+fn values(body: &Body<'_>, kept: &[bool], choice: &Choice, form: Form<'_>) -> Vec<RecordedValue> {
     if !choice.sources.iter().any(|s| matches!(s, Source::Bits(_) | Source::Trips { .. })) {
         return Vec::new();
     }
-    let mut graph = Graph::of(body, kept, choice);
+    let mut graph = Graph::of(body, kept, choice, form);
     graph.grow();
     graph.cut()
 }
 
-/// What the recording of a function costs, in bits: what lanes write, and what it takes to write it.
-fn cost(body: &Body<'_>, choice: &Choice) -> u64 {
-    let decisions = (0..choice.sources.len()).filter(|d| {
-        let recorded = matches!(choice.sources[*d], Source::Bits(_) | Source::Trips { .. });
-        recorded && !choice.waits.contains(d)
-    });
-    let decisions = decisions.map(|d| decision_cost(body, choice, d));
-    let values = choice.values.iter().map(|v| value_cost(body, v));
-    decisions.chain(values).fold(0, u64::saturating_add)
+/// How decisions and values are recorded.
+#[derive(Clone, Copy)]
+enum Form<'a> {
+    /// As bits, from which a decoder goes on. Costs are bits: what lanes write, and what it takes to write it.
+    Bits,
+    /// As hashes. Costs are instructions.
+    Hashes(&'a Hashes),
 }
 
-fn value_cost(body: &Body<'_>, value: &RecordedValue) -> u64 {
-    often(body, value.at) * (u64::from(value.bits) + APPEND * value_parts(value.bits).count() as u64)
-}
+impl Form<'_> {
+    /// What the recording of a function costs.
+    fn cost(self, body: &Body<'_>, choice: &Choice) -> u64 {
+        let decisions = (0..choice.sources.len()).filter(|d| {
+            let recorded = matches!(choice.sources[*d], Source::Bits(_) | Source::Trips { .. });
+            recorded && !choice.waits.contains(d)
+        });
+        let decisions = decisions.map(|d| self.decision(body, choice, d));
+        let values = choice.values.iter().map(|v| self.value(body, v.at, v.bits));
+        let bits = |reg: &Reg| body.function.regs.get(reg.index()).map_or(0, |r| r.ty.bits() as u8);
+        let hashed = choice.hashed.iter().map(|(at, reg)| self.value(body, *at, bits(reg)));
+        decisions.chain(values).chain(hashed).fold(0, u64::saturating_add)
+    }
 
-fn decision_cost(body: &Body<'_>, choice: &Choice, d: usize) -> u64 {
-    let often = often(body, body.decisions[d].at);
-    match choice.sources[d] {
-        Source::Trips { .. } => {
-            let read = choice.trips.iter().any(|t| t.decision == d && t.read.is_some());
-            often / LOOP * (u64::from(COUNT_BITS) + COUNT) + if read { 0 } else { often }
+    /// What it costs to record `bits` bits that `at` makes.
+    fn value(self, body: &Body<'_>, at: InstId, bits: u8) -> u64 {
+        often(body, at)
+            * match self {
+                Form::Bits => u64::from(bits) + APPEND * value_parts(bits).count() as u64,
+                Form::Hashes(hashes) if hashes.addresses.contains(&at) => 0,
+                Form::Hashes(_) if bits > 32 => FOLD_WIDE,
+                Form::Hashes(_) => FOLD,
+            }
+    }
+
+    /// What it costs to record a decision.
+    fn decision(self, body: &Body<'_>, choice: &Choice, d: usize) -> u64 {
+        let often = often(body, body.decisions[d].at);
+        let each = match self {
+            Form::Bits => u64::from(body.decision_bits(d)) + APPEND,
+            Form::Hashes(_) if body.is_switch(d) => FOLD,
+            Form::Hashes(_) => FOLD + 1,
+        };
+        let count = match self {
+            Form::Bits => u64::from(COUNT_BITS) + COUNT,
+            Form::Hashes(_) => FOLD + 3,
+        };
+        match choice.sources[d] {
+            Source::Trips { .. } => {
+                let read = choice.trips.iter().any(|t| t.decision == d && t.read.is_some());
+                often / LOOP * count + if read { 0 } else { often }
+            }
+            _ => often * each,
         }
-        _ => often * (u64::from(body.decision_bits(d)) + APPEND),
+    }
+
+    /// The registers from which `reg` can be evaluated again at `at`.
+    fn inputs(self, body: &Body<'_>, at: InstId, reg: Reg) -> Option<Vec<Reg>> {
+        if let Some(operations) = lower::lower(body, at).filter(|o| lower::gives(o, reg)) {
+            return Some(lower::inputs(body, at, &lower::part_for(&operations, reg)));
+        }
+        let on_device = matches!(self, Form::Hashes(hashes) if hashes.on_device.contains(&at));
+        on_device.then(|| {
+            let inst = body.inst(at);
+            read(inst).into_iter().chain(inst.guard.map(|g| g.reg)).collect()
+        })
     }
 }
 
@@ -114,6 +183,7 @@ struct Graph<'a> {
     body: &'a Body<'a>,
     kept: &'a [bool],
     choice: &'a Choice,
+    form: Form<'a>,
     /// By instruction, whether its results can differ between equal runs.
     varying: HashSet<InstId>,
     /// By part: whether it belongs to a loop that only waits.
@@ -131,13 +201,14 @@ struct Graph<'a> {
 }
 
 impl<'a> Graph<'a> {
-    fn of(body: &'a Body<'a>, kept: &'a [bool], choice: &'a Choice) -> Graph<'a> {
+    fn of(body: &'a Body<'a>, kept: &'a [bool], choice: &'a Choice, form: Form<'a>) -> Graph<'a> {
         let mut network = Network::default();
         let (source, sink) = (network.node(), network.node());
         Graph {
             body,
             kept,
             choice,
+            form,
             varying: varying(body),
             waiting: spin_loops::waiting_parts(body),
             hazards: WgmmaHazards::of(body),
@@ -168,12 +239,9 @@ impl<'a> Graph<'a> {
                     let decision = &self.body.decisions[d];
                     self.input(into, decision.at, decision.reg);
                 }
-                Key::Made(at, reg) => match lower::lower(self.body, at) {
-                    Some(operations) if lower::gives(&operations, reg) => {
-                        let inputs = lower::inputs(self.body, at, &lower::part_for(&operations, reg));
-                        inputs.into_iter().for_each(|reg| self.input(into, at, reg));
-                    }
-                    _ => self.network.edge(self.source, into, UNLIMITED),
+                Key::Made(at, reg) => match self.form.inputs(self.body, at, reg) {
+                    Some(inputs) => inputs.into_iter().for_each(|reg| self.input(into, at, reg)),
+                    None => self.network.edge(self.source, into, UNLIMITED),
                 },
                 Key::Merged(value, reg) => {
                     let node = self.body.flow.value(value);
@@ -227,12 +295,13 @@ impl<'a> Graph<'a> {
             Key::Made(at, reg) => self.decision(at, reg),
         };
         if let Some(d) = decision {
-            return if self.choice.waits.contains(&d) { 0 } else { decision_cost(self.body, self.choice, d) };
+            let waits = self.choice.waits.contains(&d);
+            return if waits { 0 } else { self.form.decision(self.body, self.choice, d) };
         }
         let Key::Made(at, reg) = key else { return UNLIMITED };
         let Some(value) = self.value(at, reg) else { return UNLIMITED };
         self.candidates.push((key, value));
-        value_cost(self.body, &value)
+        self.form.value(self.body, value.at, value.bits)
     }
 
     /// The wanted decision that `at` makes by writing `reg`.
@@ -245,7 +314,8 @@ impl<'a> Graph<'a> {
         let body = self.body;
         let inst = body.inst(at);
         let waits = self.waiting[body.part_of(at).index()];
-        if self.varying.contains(&at) || waits || inst.roles.contains(&Role::UseDef) {
+        let load = matches!(self.form, Form::Hashes(hashes) if hashes.loads.contains(&at));
+        if !load && (self.varying.contains(&at) || waits || inst.roles.contains(&Role::UseDef)) {
             return None;
         }
         // A decoder must know the guard, and code behind the instruction must be able to repeat it.
@@ -257,10 +327,15 @@ impl<'a> Graph<'a> {
             let defs = body.flow.some_defs(at, guard.reg, 8);
             defs.len() < 8 && defs.iter().all(made) && !written(inst).contains(&guard.reg)
         };
-        if !inst.guard.is_none_or(known) {
+        if matches!(self.form, Form::Bits) && !inst.guard.is_none_or(known) {
             return None;
         }
-        let (bits, extend) = significant(inst, body.function.regs.get(reg.index())?.ty)?;
+        let ty = body.function.regs.get(reg.index())?.ty;
+        let (bits, extend) = significant(inst, ty)?;
+        // A computed integer of 64 bits may be an address, which differs from run to run.
+        if matches!(self.form, Form::Hashes(_)) && !load && bits > 32 {
+            return None;
+        }
         let place = place(body, at, reg, inst.guard);
         let (At::Before(next) | At::After(next)) = place else { return None };
         let free = !self.hazards.before(next).contains(&reg);
@@ -283,7 +358,7 @@ impl<'a> Graph<'a> {
 
 /// Where the value that `at` writes to `reg` is recorded: before the first instruction of its block that uses
 /// or changes it or the guard, or lets lanes meet or leave.
-fn place(body: &Body<'_>, at: InstId, reg: Reg, guard: Option<Guard>) -> At {
+pub(crate) fn place(body: &Body<'_>, at: InstId, reg: Reg, guard: Option<Guard>) -> At {
     let end = body.function.blocks[body.inst(at).block.index()].insts.end;
     let ends = |inst: &Inst| {
         use Class::{Branch, Call, Exit, Opaque, Return, Switch, Sync, Warp};

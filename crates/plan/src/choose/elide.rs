@@ -45,8 +45,8 @@ pub(crate) struct Given<'a> {
     pub waits: bool,
     /// Values that are recorded beside decisions.
     pub values: &'a [RecordedValue],
-    /// Loads of which a hash is recorded: where two hashes agree, so do all decisions that follow.
-    pub hashed: &'a BTreeSet<InstId>,
+    /// Values of which a hash is recorded: where two hashes agree, so do all decisions that follow.
+    pub hashed: &'a BTreeSet<(InstId, Reg)>,
 }
 
 impl Given<'_> {
@@ -55,7 +55,7 @@ impl Given<'_> {
         self.body.decision_of(at, reg).is_some_and(|d| self.kept[d]) || self.has_value(at, reg)
     }
     fn has_value(&self, at: InstId, reg: Reg) -> bool {
-        self.hashed.contains(&at) || self.values.iter().any(|v| v.at == at && v.reg == reg)
+        self.hashed.contains(&(at, reg)) || self.values.iter().any(|v| v.at == at && v.reg == reg)
     }
 }
 
@@ -96,6 +96,7 @@ pub(crate) fn choose(given: &Given<'_>) -> Choice {
         choice.waits.push(exit.decision);
     }
     choice.values = given.values.to_vec();
+    choice.hashed = given.hashed.clone();
     trips::count(body, &mut choice);
     choice
 }

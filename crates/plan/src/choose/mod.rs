@@ -4,6 +4,7 @@ pub(crate) mod choice;
 pub(crate) mod convergence;
 pub(crate) mod cut;
 pub(crate) mod elide;
+pub(crate) mod hashes;
 pub(crate) mod lower;
 pub(crate) mod min_cut;
 pub(crate) mod select;

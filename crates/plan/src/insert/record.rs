@@ -2,8 +2,8 @@
 //!
 //! - `path`: bits after the instruction that decides; trip counts where the lanes of a counted loop have
 //!   converged again, or else where they leave it; reservations of bits ([`crate::insert::reservation`]).
-//! - `fingerprint`: recorded decisions and trip counts; loaded values after loads; stored values before
-//!   stores; operands of atomics before, results after. Only memory that other CTAs or the host can see
+//! - `fingerprint`: recorded decisions and trip counts; of loaded and computed values those of the cut
+//!   ([`crate::choose::hashes`]), loaded ones after the load; stored values before stores; operands of atomics before, results after. Only memory that other CTAs or the host can see
 //!   counts. Computed decisions follow from what is hashed, and barriers follow from decisions. Nothing
 //!   inside a spin loop is hashed ([`crate::function::spin_loops`]), nor its number of iterations. A
 //!   checkpoint counts back edges of loops that hash something.
@@ -35,6 +35,8 @@ use prlx_trace::kernel::{Level, SiteClass, Source};
 
 use crate::choose::choice::Choice;
 use crate::choose::choice::{Counted, Trip};
+use crate::choose::cut;
+use crate::choose::hashes::Hashable;
 use crate::function::body::end_place;
 use crate::function::body::{Body, PartEnd, regs, written};
 use crate::function::points::{self, Point};
@@ -42,8 +44,10 @@ use crate::function::spin_loops::{self, polls_barrier};
 use crate::function::wgmma::WgmmaHazards;
 use crate::insert::coalesced::{self, BranchEvent};
 use crate::insert::event_site::{EventPlacement, decided_at, event_at, stores, unreadable};
-use crate::insert::reservation::{self, Spots};
-use crate::plan::{Action, At, Insertion, MostWritten, RollingHash};
+use crate::insert::reservation;
+use crate::insert::spots::Spots;
+use crate::insert::word;
+use crate::plan::{Action, At, Insertion, MostWritten, RollingHash, WordBits};
 
 /// Logarithm of the distance of checkpoints, in back edges of a lane.
 const CHECKPOINT: u8 = 8;
@@ -88,7 +92,11 @@ impl Recorder<'_, '_> {
         for value in self.choice.values.iter().filter(|v| reachable[self.body.inst(v.at).block.index()]) {
             let (reg, guard) = (value.reg, self.body.inst(value.at).guard);
             for (from, bits) in value_parts(value.bits) {
-                spots.push(value.place, guard, Action::Bits { site: None, reg, from, bits });
+                spots.push(
+                    value.place,
+                    guard,
+                    Action::Bits { site: None, reg, from, bits, into: WordBits::alone(bits) },
+                );
             }
         }
         // Calls first: what follows one in the text may be a decision that it makes.
@@ -118,6 +126,9 @@ impl Recorder<'_, '_> {
             let trap = at.is_some_and(|at| self.body.inst(at).semantics.effect == Effect::Trap);
             spots.push(end_place(self.body, at), guard, Action::End { trap });
         }
+        if level == Level::Path {
+            word::start_cursors(self.body, &mut spots);
+        }
         out.insertions = spots.into_list();
         out
     }
@@ -132,7 +143,8 @@ impl Recorder<'_, '_> {
             }
             let reg = self.body.decisions[d].reg;
             let (place, guard) = decided_at(self.body, p, at);
-            spots.push(place, guard, Action::Bits { site: Some(p.site), reg, from: 0, bits });
+            let into = WordBits::alone(bits);
+            spots.push(place, guard, Action::Bits { site: Some(p.site), reg, from: 0, bits, into });
         }
         let counters = self.trips(
             spots,
@@ -141,6 +153,7 @@ impl Recorder<'_, '_> {
             &[],
         );
         reservation::reserve(self.body, spots);
+        word::share_shifts(self.body, spots);
         counters
     }
 
@@ -193,12 +206,14 @@ impl Recorder<'_, '_> {
                 folds[self.body.part_of(i).index()] = true;
             }
         }
+        // Loads that are hashed as such.
+        let mut loads = BTreeSet::new();
         for (p, taken) in self.points.iter().zip(self.taken) {
             let Some(at) = p.at.filter(|_| *taken && !waiting[p.part.index()]) else { continue };
             let inst = self.body.inst(at);
             let fold = |into, values: &[Operand]| {
                 let bits = p.moved_bits(self.body, values);
-                Action::Fold { site: p.site, into, values: values.to_vec(), bits }
+                Action::Fold { site: Some(p.site), into, values: values.to_vec(), bits }
             };
             if let Some(d) = p.decision {
                 if !matches!(self.choice.sources[d], Source::Bits(_)) {
@@ -234,13 +249,31 @@ impl Recorder<'_, '_> {
                 out.skipped.push((p.site, why));
                 continue;
             }
-            folds[p.part.index()] = true;
+            let hashed = |o: &&Operand| {
+                let regs = regs(std::slice::from_ref(*o));
+                p.class != SiteClass::Load || regs.iter().any(|reg| self.choice.hashed.contains(&(at, *reg)))
+            };
+            let after_values: Vec<Operand> = p.after.iter().filter(hashed).cloned().collect();
             if let Some(into) = before.filter(|_| !p.before.is_empty()) {
+                folds[p.part.index()] = true;
                 spots.push(At::Before(at), inst.guard, fold(into, &p.before));
             }
-            if let Some(into) = after.filter(|_| !p.after.is_empty()) {
-                spots.push(At::After(at), p.guard, fold(into, &p.after));
+            if let Some(into) = after.filter(|_| !after_values.is_empty()) {
+                folds[p.part.index()] = true;
+                loads.insert(at);
+                spots.push(At::After(at), p.guard, fold(into, &after_values));
             }
+        }
+        for &(at, reg) in self.choice.hashed.iter().filter(|(at, _)| !loads.contains(at)) {
+            let guard = self.body.inst(at).guard;
+            let action = Action::Fold {
+                site: None,
+                into: RollingHash::Loaded,
+                values: vec![Operand::Reg(reg)],
+                bits: ALL,
+            };
+            folds[self.body.part_of(at).index()] = true;
+            spots.push(cut::place(self.body, at, reg, guard), guard, action);
         }
         let edges = match self.checkpoints {
             true => back_edges(self.body, &self.body.graph, &folds),
@@ -330,16 +363,20 @@ impl Recorder<'_, '_> {
     }
 }
 
-/// Loads whose values level `fingerprint` hashes. A loop that waits loads as often as timing has it, so what
+/// Accesses whose values level `fingerprint` can hash. A loop that waits loads as often as timing has it, so what
 /// it loads is left out.
-pub(crate) fn hashed_loads(body: &Body<'_>, points: &[Point], taken: &[bool]) -> BTreeSet<InstId> {
+pub(crate) fn hashable(body: &Body<'_>, points: &[Point], taken: &[bool]) -> Hashable {
     let (windows, waiting) = (WgmmaHazards::of(body), spin_loops::asking_parts(body));
-    let loads = points.iter().zip(taken).filter(|(p, taken)| **taken && p.class == SiteClass::Load);
-    let hashed = loads.filter_map(|(p, _)| {
-        let at = p.at.filter(|at| !waiting[p.part.index()] && points::outer_memory(body.inst(*at)))?;
-        (!p.after.is_empty() && unreadable(body, &windows, at, &p.after).is_none()).then_some(at)
-    });
-    hashed.collect()
+    let of = |classes: &[SiteClass]| {
+        let points = points.iter().zip(taken).filter(|(p, taken)| **taken && classes.contains(&p.class));
+        let hashed = points.filter_map(|(p, _)| {
+            let at = p.at.filter(|at| !waiting[p.part.index()] && points::outer_memory(body.inst(*at)))?;
+            let values: Vec<Operand> = p.before.iter().chain(&p.after).cloned().collect();
+            (!values.is_empty() && unreadable(body, &windows, at, &values).is_none()).then_some(at)
+        });
+        hashed.collect()
+    };
+    Hashable { loads: of(&[SiteClass::Load]), stores: of(&[SiteClass::Store, SiteClass::Atomic]) }
 }
 
 /// Whether the record at `at` can be written at `first`, an earlier instruction. No instruction between them

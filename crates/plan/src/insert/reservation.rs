@@ -9,7 +9,8 @@
 //!   left, no way through it takes bits before, so for those who stay it means nothing;
 //! - where a path from the last one would take more than a word.
 //!
-//! Holds, and [`check_capacity`] proves it of any plan: on no path are bits appended without room.
+//! Holds, and [`check_capacity`] proves it of any plan: on no path are bits appended without room, and nothing
+//! reads a word with places that are not filled yet.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -17,52 +18,9 @@ use prlx_isa::view::{self, BlockId, Class, InstId};
 use prlx_trace::device::{COUNT_BITS, LastWord, WORD_BITS};
 
 use crate::function::body::Body;
+use crate::insert::spots::Spots;
+use crate::insert::word::{filled, unwritten};
 use crate::plan::{Action, At, Insertion, MostWritten, Plan};
-
-/// Insertions by place, in the order of the text; at one place in their order.
-#[derive(Default)]
-pub(crate) struct Spots(BTreeMap<(u32, u8), Vec<Insertion>>);
-
-impl Spots {
-    /// Adds `action` behind what is at `at`.
-    pub fn push(&mut self, at: At, guard: Option<view::Guard>, action: Action) {
-        self.0.entry(at.order()).or_default().push(Insertion { at, guard, action });
-    }
-    /// Puts `action` before what is at `at`, unless it stands there already.
-    pub fn first(&mut self, at: At, action: Action) {
-        if self.at(at).first().is_none_or(|i| i.action != action) {
-            self.insert(at, 0, action);
-        }
-    }
-    fn insert(&mut self, at: At, index: usize, action: Action) {
-        self.0.entry(at.order()).or_default().insert(index, Insertion { at, guard: None, action });
-    }
-    fn at(&self, at: At) -> &[Insertion] {
-        self.0.get(&at.order()).map_or(&[], Vec::as_slice)
-    }
-    /// All of them, in order.
-    pub fn into_list(self) -> Vec<Insertion> {
-        self.0.into_values().flatten().collect()
-    }
-    /// From such a list.
-    fn of(list: &[Insertion]) -> Spots {
-        let mut spots = Spots::default();
-        for i in list {
-            spots.push(i.at, i.guard, i.action.clone());
-        }
-        spots
-    }
-    /// What runs in `part`, in order.
-    fn run<'s>(
-        &'s self,
-        body: &Body<'_>,
-        part: BlockId,
-    ) -> impl DoubleEndedIterator<Item = &'s Insertion> + 's {
-        let insts = &body.parts[part.index()].insts;
-        // The entry's own key comes first of all and is in no part.
-        self.0.range((insts.start, 1)..(insts.end.max(insts.start), 1)).flat_map(|(_, list)| list)
-    }
-}
 
 /// Adds the [`Action::Reserve`]s that the bits in `spots` need. Calls are followed by one already, and so is
 /// a device function's beginning; their sizes are set here too.
@@ -75,15 +33,33 @@ pub(crate) fn reserve(body: &Body<'_>, spots: &mut Spots) {
     let needs = needs(body, spots, &body.graph.order);
     let out = |part: usize| succs(body, part).map(|s| needs[s.index()]).max().unwrap_or(0);
     let reachable = body.reachable();
-    for (number, part) in body.parts.iter().enumerate() {
+    for number in 0..body.parts.len() {
         let mut need = if reachable[number] { out(number) } else { 0 };
-        for (_, list) in spots.0.range_mut((part.insts.start, 1)..(part.insts.end, 1)).rev() {
-            size(list, &mut need);
-        }
+        spots.run_mut(body, BlockId(number as u32)).rev().for_each(|list| size(list, &mut need));
     }
     let mut need = needs.first().copied().unwrap_or(0);
-    if let Some(list) = spots.0.get_mut(&At::Entry.order()) {
+    if let Some(list) = spots.at_mut(At::Entry) {
         size(list, &mut need);
+    }
+    needless(body, spots);
+}
+
+/// Removes the rooms of iteration counts that are free anyway.
+fn needless(body: &Body<'_>, spots: &mut Spots) {
+    // An error is for `check_capacity` to report.
+    let Ok(rooms) = rooms(body, spots) else { return };
+    let kernel = body.function.kind == view::FunctionKind::Kernel;
+    for (part, free) in rooms.into_iter().enumerate() {
+        let Some(mut free) = free else { continue };
+        for insertion in spots.run_mut(body, BlockId(part as u32)).flatten() {
+            let before = free;
+            free = room([&*insertion].into_iter(), before, kernel).unwrap_or(0);
+            if let Action::TripEnd { room, .. } = &mut insertion.action
+                && before >= *room
+            {
+                *room = 0;
+            }
+        }
     }
 }
 
@@ -94,7 +70,7 @@ pub(crate) fn most_written(body: &Body<'_>, spots: &Spots) -> Option<MostWritten
     let in_loop = body.graph.loops.iter().flat_map(|l| &l.blocks);
     if body.function.kind != view::FunctionKind::Kernel
         || in_loop.flat_map(|b| spots.run(body, *b)).any(|i| writes(&i.action))
-        || spots.0.values().flatten().any(|i| i.action == Action::Save)
+        || spots.all().any(|i| i.action == Action::Save)
     {
         return None;
     }
@@ -102,7 +78,7 @@ pub(crate) fn most_written(body: &Body<'_>, spots: &Spots) -> Option<MostWritten
         let words = match i.action {
             Action::Reserve { .. } => 1,
             // The count can take two words, and room for it a third.
-            Action::TripEnd { .. } => 3,
+            Action::TripEnd { room, .. } => 2 + u32::from(room > 0),
             _ => 0,
         };
         MostWritten { bits: most.bits + bits(&i.action), words: most.words + words }
@@ -124,7 +100,7 @@ pub(crate) fn most_written(body: &Body<'_>, spots: &Spots) -> Option<MostWritten
             before[s.index()] = max(before[s.index()], after);
         }
     }
-    let counts = spots.0.values().flatten().any(|i| matches!(i.action, Action::TripEnd { .. }));
+    let counts = spots.all().any(|i| matches!(i.action, Action::TripEnd { .. }));
     if most.bits <= WORD_BITS && !counts {
         // The word has room for all of them.
         most.words = 0;
@@ -167,7 +143,7 @@ fn makes_room(insertion: &Insertion) -> bool {
     }
 }
 
-fn succs<'b>(body: &'b Body<'_>, part: usize) -> impl Iterator<Item = BlockId> + 'b {
+pub(crate) fn succs<'b>(body: &'b Body<'_>, part: usize) -> impl Iterator<Item = BlockId> + 'b {
     body.parts[part].end.succs().into_iter()
 }
 
@@ -384,8 +360,9 @@ fn forward(body: &Body<'_>, spots: &Spots) -> Vec<Option<u32>> {
     taken
 }
 
-/// Proves that no path appends bits without room, by what each reserve promises alone, and that last words
-/// are large enough.
+/// Proves that no path appends bits without room, by what each reserve promises alone, that bits which share a
+/// shift fill it before anything reads the word, that nothing is written before a cursor starts, and that last
+/// words are large enough.
 ///
 /// # Errors
 /// Names the function and the place where room may be missing.
@@ -404,28 +381,39 @@ pub fn check_capacity(plan: &Plan, module: &view::Module) -> Result<(), String> 
                 body.function.name
             ));
         }
-        let kernel = body.function.kind == view::FunctionKind::Kernel;
-        let start = room(spots.at(At::Entry).iter(), 0, kernel)?;
-        let mut rooms: Vec<Option<u32>> = vec![None; body.parts.len()];
-        rooms[0] = Some(start);
-        let mut changed = true;
-        while changed {
-            changed = false;
-            for &part in &body.graph.order {
-                let Some(free) = rooms[part.index()] else { continue };
-                let free = room(spots.run(&body, part), free, kernel)
-                    .map_err(|e| format!("{} {part:?}: {e}", body.function.name))?;
-                for s in succs(&body, part.index()) {
-                    let old = rooms[s.index()];
-                    if old.is_none_or(|o| o > free) {
-                        rooms[s.index()] = Some(free);
-                        changed = true;
-                    }
+        for &part in &body.graph.order {
+            filled(spots.run(&body, part)).map_err(|e| format!("{} {part:?}: {e}", body.function.name))?;
+        }
+        unwritten(&body, &spots).map_err(|e| format!("{}: {e}", body.function.name))?;
+        rooms(&body, &spots)?;
+    }
+    Ok(())
+}
+
+/// By part: the bits that are surely free when it is entered. `None` if it can't be reached.
+fn rooms(body: &Body<'_>, spots: &Spots) -> Result<Vec<Option<u32>>, String> {
+    let kernel = body.function.kind == view::FunctionKind::Kernel;
+    let mut rooms: Vec<Option<u32>> = vec![None; body.parts.len()];
+    if let Some(first) = rooms.first_mut() {
+        *first = Some(room(spots.at(At::Entry).iter(), 0, kernel)?);
+    }
+    let mut changed = true;
+    while changed {
+        changed = false;
+        for &part in &body.graph.order {
+            let Some(free) = rooms[part.index()] else { continue };
+            let free = room(spots.run(body, part), free, kernel)
+                .map_err(|e| format!("{} {part:?}: {e}", body.function.name))?;
+            for s in succs(body, part.index()) {
+                let old = rooms[s.index()];
+                if old.is_none_or(|o| o > free) {
+                    rooms[s.index()] = Some(free);
+                    changed = true;
                 }
             }
         }
     }
-    Ok(())
+    Ok(rooms)
 }
 
 /// The room that is surely left after `insertions`.

@@ -57,6 +57,8 @@ pub enum Action {
     Save,
     /// After a call: takes it back.
     Restore,
+    /// `path`: the lane has written no word yet, on any way to here: its cursor is where it starts.
+    StartCursor,
     /// `path`: makes room for `bits` decisions: writes the word out if fewer are free.
     Reserve {
         /// How many decisions, one bit each.
@@ -73,6 +75,8 @@ pub enum Action {
         from: u8,
         /// How many bits.
         bits: u8,
+        /// Where they go.
+        into: WordBits,
     },
     /// All but `operands`: a counted loop is entered: sets the counter to 1.
     TripBegin {
@@ -94,7 +98,7 @@ pub enum Action {
         /// What it holds of a lane that went on no time, less one.
         less: u32,
     },
-    /// `path`: makes room for `room` decisions as [`Action::Reserve`] does. Then, unless the counter is 0:
+    /// `path`: makes room for `room` decisions, unless 0, as [`Action::Reserve`] does. Then, unless the counter is 0:
     /// appends how often the lane went on in [`COUNT_BITS`](prlx_trace::device::COUNT_BITS) bits, and sets
     /// the counter to 0. A count that does not fit is all ones there, and written in words of its own.
     TripEnd {
@@ -119,8 +123,8 @@ pub enum Action {
     },
     /// `print`: folds a value into a hash.
     Fold {
-        /// The site that the action records.
-        site: SiteId,
+        /// The site that the action records; `None` for a computed value.
+        site: Option<SiteId>,
         /// The hash that takes the values.
         into: RollingHash,
         /// What: registers, or constants; each is folded in order as its bits zero-extended to 64.
@@ -205,6 +209,25 @@ pub enum Action {
         /// Up to two values to record.
         values: Vec<Operand>,
     },
+}
+
+/// Where appended bits go in the lane's word.
+///
+/// Bits of one stretch of code share the shift: the first makes place for all, the others fill it. Nothing
+/// reads the word in between.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct WordBits {
+    /// How far the word is shifted first.
+    pub shift: u8,
+    /// Which bit of the shifted word takes the lowest of them.
+    pub to: u8,
+}
+
+impl WordBits {
+    /// Of `bits` bits that share nothing: they are shifted in.
+    pub fn alone(bits: u8) -> WordBits {
+        WordBits { shift: bits, to: 0 }
+    }
 }
 
 /// A span that ends.

@@ -27,7 +27,7 @@ use prlx_trace::kernel::Module;
 
 pub use event_rows::EventRow;
 pub use hash::RollingHash;
-pub use insertion::{Action, At, Insertion, SpanBegin, SpanEnd, Word};
+pub use insertion::{Action, At, Insertion, SpanBegin, SpanEnd, Word, WordBits};
 pub use request::{Filter, RecordingRequest, RegisterChoice};
 
 use crate::probe::code::LaneQuery;

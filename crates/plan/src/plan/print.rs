@@ -5,7 +5,7 @@ use std::fmt::{self, Display, Formatter};
 use prlx_trace::device::ALL;
 use prlx_trace::kernel::{Alu, Arg, Block, End, Function, Guard, Site, Source, Step};
 
-use crate::plan::{Action, At, FunctionPlan, Insertion, Plan, SpanBegin, SpanEnd};
+use crate::plan::{Action, At, FunctionPlan, Insertion, Plan, SpanBegin, SpanEnd, WordBits};
 
 impl Display for Plan {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -187,9 +187,19 @@ impl Display for Inserted<'_> {
             Action::End { trap: true } => write!(f, "end at a trap"),
             Action::Save => write!(f, "save"),
             Action::Restore => write!(f, "restore"),
+            Action::StartCursor => write!(f, "start cursor"),
             Action::Reserve { bits } => write!(f, "reserve {bits}"),
-            Action::Bits { site: Some(site), reg, bits, .. } => write!(f, "bits {site} {reg:?} x{bits}"),
-            Action::Bits { site: None, reg, from, bits } => write!(f, "value {reg:?} {from}+{bits}"),
+            Action::Bits { site, reg, from, bits, into } => {
+                match site {
+                    Some(site) => write!(f, "bits {site} {reg:?} x{bits}")?,
+                    None => write!(f, "value {reg:?} {from}+{bits}")?,
+                }
+                match into {
+                    _ if *into == WordBits::alone(*bits) => Ok(()),
+                    WordBits { shift: 0, to } => write!(f, " to bit {to}"),
+                    WordBits { shift, to } => write!(f, " to bit {to} after a shift by {shift}"),
+                }
+            }
             Action::TripBegin { counter } => write!(f, "trip begin {counter}"),
             Action::TripAdd { counter } => write!(f, "trip add {counter}"),
             Action::TripRead { counter, reg, less } => {
@@ -199,7 +209,8 @@ impl Display for Inserted<'_> {
             Action::TripEnd { counter, room } => write!(f, "trip end {counter}, room {room}"),
             Action::TripFold { counter } => write!(f, "trip fold {counter}"),
             Action::Fold { site, into, values, bits } => {
-                write!(f, "fold {site} into {into:?} {values:?}{}", moved(*bits))
+                let site = site.map(|site| format!(" {site}")).unwrap_or_default();
+                write!(f, "fold{site} into {into:?} {values:?}{}", moved(*bits))
             }
             Action::Checkpoint { every } => write!(f, "checkpoint every 2^{every}"),
             Action::Event { site, of, value, bits } => {

@@ -280,7 +280,7 @@ impl Lane<'_> {
                 continue;
             }
             match &i.action {
-                Action::Bits { site, reg, from, bits } => {
+                Action::Bits { site, reg, from, bits, .. } => {
                     let value = regs[reg.index()] >> from & ((1 << bits) - 1);
                     self.out.bits.push_back((site.map_or(VALUE, |s| s.0), value, *bits));
                 }

@@ -1,6 +1,7 @@
 //! Level `path`: decisions as bits of a word, iterations as counts.
 
 use prlx_isa::view::{Guard, Reg, Type};
+use prlx_plan::WordBits;
 use prlx_trace::device::{COUNT_BITS, COUNT_MORE, COUNT_WORD, WORD_BITS};
 
 use crate::ptx::lane_state::{LOST, NOT_RECORDED, trip};
@@ -17,7 +18,7 @@ impl Lowering<'_> {
         s.ptx("mov.u32 %~word, 1;\n$~room#:");
     }
 
-    /// Appends `bits` bits of a register from bit `from` on, without a branch even if guarded.
+    /// Puts `bits` bits of a register from bit `from` on into the word, without a branch even if guarded.
     ///
     /// The assembler evaluates a long chain of bits at its end, and then runs out of predicates ("Register
     /// allocation failed with register count of '7'"), as in the radix sort of CUB. `ends_chain` adds
@@ -27,26 +28,31 @@ impl Lowering<'_> {
         &self,
         s: &mut Snippet<'_>,
         reg: Reg,
-        (from, bits): (u8, u8),
+        (from, bits, into): (u8, u8, WordBits),
         guard: Option<Guard>,
         ends_chain: bool,
     ) {
         let name = register(self.function, reg);
         let ty = self.function.regs.get(reg.index()).map_or(Type::B32, |r| r.ty);
         let at = guard.map(|g| format!("{} ", guard_text(self.function, g, false))).unwrap_or_default();
+        let shift = match into.shift {
+            0 => String::new(),
+            by => format!("{at}shl.b32 %~word, %~word, {by};\n"),
+        };
         if width(ty) == Width::Bit {
             if ends_chain {
                 s.optional("setp.eq.u32 %~r, %~word, 0;");
             }
+            let bit = 1u32 << into.to;
             match guard {
-                None => s.ptx(&format!("shl.b32 %~word, %~word, 1;\n@{name} or.b32 %~word, %~word, 1;")),
+                None => s.ptx(&format!("{shift}@{name} or.b32 %~word, %~word, {bit};")),
                 Some(g) => {
                     let held = register(self.function, g.reg);
                     match g.negate {
                         true => s.ptx(&format!("not.pred %~q, {held};\nand.pred %~q, %~q, {name};")),
                         false => s.ptx(&format!("and.pred %~q, {held}, {name};")),
                     }
-                    s.ptx(&format!("{at}shl.b32 %~word, %~word, 1;\n@%~q or.b32 %~word, %~word, 1;"));
+                    s.ptx(&format!("{shift}@%~q or.b32 %~word, %~word, {bit};"));
                 }
             }
             if ends_chain {
@@ -65,11 +71,11 @@ impl Lowering<'_> {
             }
         }
         let mask = (1u64 << u32::from(bits).min(WORD_BITS)) - 1;
-        s.ptx(&format!(
-            "and.b32 %~a, %~a, {mask};
-             {at}shl.b32 %~word, %~word, {bits};
-             {at}or.b32 %~word, %~word, %~a;"
-        ));
+        s.ptx(&format!("and.b32 %~a, %~a, {mask};"));
+        if into.to > 0 {
+            s.ptx(&format!("shl.b32 %~a, %~a, {};", into.to));
+        }
+        s.ptx(&format!("{shift}{at}or.b32 %~word, %~word, %~a;"));
     }
 
     /// Writes the word that is not full, at the lane's end. It has a place of its own, so a lane that writes

@@ -5,7 +5,7 @@
 //! above the chunk's bits) says that nothing is written.
 
 use prlx_isa::view::FunctionKind;
-use prlx_plan::RollingHash;
+use prlx_plan::{RollingHash, WordBits};
 use prlx_trace::device::tables::{Part, Records};
 use prlx_trace::device::{
     COUNT_BITS, COUNT_MORE, COUNT_WORD, Context, Finals, Head, MAGAZINE_COUNT, MAGAZINE_STRIDE, MAGAZINES,
@@ -91,7 +91,7 @@ impl LaneModel {
     /// Sets the state at a kernel's entry.
     pub fn begin(&mut self) {
         self.word = 1;
-        self.cursor = if self.shape().lanes > 1 { u64::from(self.lane) * self.shape().element } else { 0 };
+        self.start_cursor();
         self.trips.fill(0);
         self.hashes = [RollingHash::START; 4];
         self.edges = 0;
@@ -102,6 +102,10 @@ impl LaneModel {
             self.first = clamp(self.field("visit_first"));
             self.span = clamp(self.field("visit_last")).saturating_sub(self.first);
         }
+    }
+
+    pub fn start_cursor(&mut self) {
+        self.cursor = 0;
     }
 
     /// Sets the state that a device function initialises itself.
@@ -159,9 +163,9 @@ impl LaneModel {
         }
     }
 
-    pub fn bits(&mut self, value: u64, bits: u8) {
+    pub fn bits(&mut self, value: u64, bits: u8, into: WordBits) {
         let low = value & ((1u64 << bits) - 1);
-        self.word = self.word << bits | low as u32;
+        self.word = self.word << into.shift | (low as u32) << into.to;
     }
 
     pub fn trip_begin(&mut self, counter: usize) {
@@ -182,7 +186,7 @@ impl LaneModel {
         self.reserve(room);
         let Some(count) = std::mem::take(&mut self.trips[counter]).checked_sub(1) else { return };
         let large = (1 << COUNT_BITS) - 1;
-        self.bits(count.min(large), COUNT_BITS);
+        self.bits(count.min(large), COUNT_BITS, WordBits::alone(COUNT_BITS));
         if count < large {
             return;
         }
@@ -317,8 +321,8 @@ impl LaneModel {
                 self.cursor += chunk * rows;
                 return false;
             }
-            let part = self.cursor % row;
-            let base = self.cursor - part;
+            let part = if shape.lanes > 1 { u64::from(self.lane) * shape.element } else { 0 };
+            let base = self.cursor - self.cursor % row;
             if base == 0 && !self.recorded() {
                 self.cursor = 1 + chunk * rows;
                 return false;
