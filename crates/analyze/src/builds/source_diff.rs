@@ -3,12 +3,9 @@
 //! # Invariants
 //! Lines that occur once in both texts, in the same order, match whatever the edit around them (the anchors
 //! of a patience diff). Between anchors the smallest edit decides. White space at the end of a line is
-//! ignored.
-//!
-//! # Limitations
-//! A line that moved past others counts as new.
+//! ignored. A line that only moved, and that occurs once in both texts, matches where it is now.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use prlx_trace::kernel::Module;
 
@@ -66,6 +63,13 @@ impl LineMap {
             None => (file, line),
         }
     }
+    /// Whether a line of B moved: its text is known to be that of a line of A other than `a`, in the same
+    /// file.
+    pub fn moved(&self, a: (u32, u32), b: (u32, u32)) -> bool {
+        let known = self.files.get(b.0 as usize).is_some_and(|(_, lines)| !lines.is_empty());
+        let (file, line) = self.to_a(b);
+        known && file == a.0 && line != a.1 && line < NEW
+    }
 }
 
 /// A's line for each line of `b`. Lines that only `b` has get numbers that no line has.
@@ -87,11 +91,18 @@ fn line_map(a: &str, b: &str) -> Vec<u32> {
         }
         (i, j) = (x + 1, y + 1);
     }
+    let taken: BTreeSet<u32> = map.iter().copied().collect();
+    for (x, y) in unique(&a, &b) {
+        let line = x as u32 + 1;
+        if map[y] >= NEW && !taken.contains(&line) {
+            map[y] = line;
+        }
+    }
     map
 }
 
-/// Anchors: lines that occur once in both texts, in the longest chain that ascends on both sides.
-fn anchors(a: &[u64], b: &[u64]) -> Vec<(usize, usize)> {
+/// The lines that occur once in both texts, in the order of A.
+fn unique(a: &[u64], b: &[u64]) -> Vec<(usize, usize)> {
     // By hash: the count on each side, and the last index.
     let mut seen: BTreeMap<u64, [(usize, usize); 2]> = BTreeMap::new();
     for (side, lines) in [a, b].into_iter().enumerate() {
@@ -103,6 +114,12 @@ fn anchors(a: &[u64], b: &[u64]) -> Vec<(usize, usize)> {
     let mut once: Vec<(usize, usize)> =
         seen.values().filter(|of| of[0].0 == 1 && of[1].0 == 1).map(|of| (of[0].1, of[1].1)).collect();
     once.sort_unstable();
+    once
+}
+
+/// Anchors: the longest chain of unique lines that ascends on both sides.
+fn anchors(a: &[u64], b: &[u64]) -> Vec<(usize, usize)> {
+    let once = unique(a, b);
     // `ends[n]`: the pair that ends a chain of n + 1 at the lowest line of B. `before[k]`: the pair before
     // pair k in its chain.
     let mut ends: Vec<usize> = Vec::new();
@@ -201,6 +218,16 @@ mod tests {
         assert_eq!(line_map(a, ""), [0; 0]);
         assert_eq!(line_map("", a), [NEW, NEW + 1, NEW + 2, NEW + 3]);
         assert_eq!(line_map("}\n}\none\n}\n", "}\n  one\n}\n}\n"), [1, 3, 4, NEW + 3]);
+    }
+
+    #[test]
+    fn a_line_that_moved_past_others_matches() {
+        let (a, b) = ("one\ntwo\nthree\n}\n", "two\nthree\none\n}\n");
+        assert_eq!(line_map(a, b), [2, 3, 1, 4]);
+        let lines = LineMap { files: vec![(0, line_map(a, b))] };
+        assert!(lines.moved((0, 1), (0, 1)) && !lines.moved((0, 1), (0, 3)));
+        let without_texts = LineMap { files: vec![(0, Vec::new())] };
+        assert!(!without_texts.moved((0, 1), (0, 2)));
     }
 
     #[test]

@@ -43,9 +43,13 @@ pub(super) fn refine<'a>(
     if of_code && found.rank == 0 {
         return None;
     }
-    // One change in the source, and not of a barrier: an error elsewhere follows from it.
+    // The sides synchronise alike, and other code differs: an error of one side alone follows from that.
     let changes = &walk.code.changes;
-    let follows = of_code && !walk.code.same && changes.count() == 1 && !changes.synchronise;
+    let follows = !walk.code.same
+        && match changes.count() {
+            1 => !changes.synchronise,
+            _ => of_code && walk.code.synchronise_alike,
+        };
     let lines = [0, 1].map(|side| lines(walk, side, found));
     let weak = walk.code.same
         || matches!(found.class, CauseClass::Stale | CauseClass::Order | CauseClass::Undefined)

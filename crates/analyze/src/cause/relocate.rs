@@ -18,12 +18,18 @@ const LISTED: usize = 5;
 /// Puts the line that differs in the place of the cause's line, if it is the only one. Otherwise lists
 /// what differs. Of inlined code, puts the call that differs there.
 pub(super) fn to_change(walk: &Walk<'_>, found: &Found, cause: &mut Cause) {
-    use CauseClass::{Address, Guard, Input, Nan, Operation, Order, Undefined};
+    use CauseClass::{Address, Guard, Input, Nan, Operation, Order, Stale, Undefined};
     let changes = &walk.code.changes;
     if walk.on_change(found) {
-        return to_call(changes, cause);
+        to_call(changes, cause);
+        return to_both(changes, cause);
     }
-    let of_code = matches!(found.class, Address | Guard | Nan | Operation | Order | Undefined);
+    let of_code = match found.class {
+        Address | Guard | Nan | Operation | Order | Undefined => true,
+        // Without a barrier that differs, threads come too late because they do something else.
+        Stale => changes.count() == 1 && !changes.synchronise,
+        _ => false,
+    };
     let variable = variable(walk, found).filter(|_| found.class == Input);
     if !(of_code && !walk.code.same || variable.is_some()) {
         return;
@@ -91,6 +97,30 @@ fn to_call(changes: &SourceChanges, cause: &mut Cause) {
     }
     if let Some(of) = of {
         cause.what = format!("{}; the code was inlined from {of}, and the call differs", cause.what);
+    }
+}
+
+/// If one place is on the only line that differs, puts the other side's place there too: compilers merge what
+/// that line computes with other lines, or compute it there.
+fn to_both(changes: &SourceChanges, cause: &mut Cause) {
+    let Some(change) = changes.iter().next().filter(|_| changes.count() == 1) else { return };
+    let mut moved = None;
+    for (side, place) in cause.places.iter_mut().enumerate() {
+        let Some(place) = place else { continue };
+        let lines = place.location.iter().flat_map(|l| std::iter::once(l).chain(&l.inlined));
+        let differs = lines.into_iter().any(|l| changes.at(side, &l.file, l.line).is_some());
+        if let Some(new) = location(change, side).filter(|_| !differs) {
+            moved = place.location.replace(new).map(|l| (side, l.line)).or(moved);
+            place.trip = 0;
+        }
+    }
+    if let Some((side, line)) = moved {
+        let side = super::walk::name(side);
+        cause.what = format!(
+            "{}; in {side} this is code of line {line}, and only {} differs",
+            cause.what,
+            words(change)
+        );
     }
 }
 

@@ -8,6 +8,7 @@
 //! Lines are compared without white space and without comments that begin with `//`. A change in a file
 //! that no instruction comes from is not seen.
 
+use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 
@@ -35,7 +36,7 @@ pub(super) struct Change {
 #[derive(Debug, Default)]
 pub(super) struct SourceChanges {
     list: Vec<Change>,
-    /// Whether a barrier, a fence or a wait is on one of them.
+    /// Whether a barrier, a fence or a wait is on one of them, or comes from one of them, as from a macro.
     pub synchronise: bool,
 }
 
@@ -57,11 +58,13 @@ impl SourceChanges {
         if let ([a], [b]) = (&rest[..], &free[..]) {
             out.compare([*a, *b]);
         }
-        let sync = |side: usize| {
-            let code = flows[side].instructions.iter().filter(|i| i.action == Action::Sync);
-            code.into_iter().any(|i| out.touch(side, &i.place))
+        let sync = |side: usize| flows[side].instructions.iter().filter(|i| i.action == Action::Sync);
+        let on_change = |side: usize| sync(side).any(|i| out.touch(side, &i.place));
+        // An equal line that synchronises on one side alone does so because of a line that differs.
+        let lines = |side: usize| -> BTreeSet<String> {
+            sync(side).flat_map(|i| &i.place.source).filter_map(|l| l.text.as_deref().map(plain)).collect()
         };
-        out.synchronise = sync(0) || sync(1);
+        out.synchronise = on_change(0) || on_change(1) || lines(0) != lines(1);
         out
     }
     fn compare(&mut self, files: [&(String, String); 2]) {
@@ -126,6 +129,9 @@ fn plain(line: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use prlx_trace::check::SourceLine;
+    use prlx_trace::dataflow::Instruction;
+
     use super::*;
 
     fn changes(a: &str, b: &str) -> SourceChanges {
@@ -144,6 +150,19 @@ mod tests {
         assert_eq!(found.count(), 1);
         assert_eq!(found.at(1, "bad.cu", 2), found.at(0, "good.cu", 2));
         assert_eq!(found.at(1, "bad.cu", 1), None);
+    }
+
+    #[test]
+    fn a_macro_without_its_barrier_synchronises() {
+        let files =
+            ["#define S bar\nS;\n", "#define S\nS;\n"].map(|text| vec![("k.cu".to_owned(), text.to_owned())]);
+        let mut barrier = DataFlow::default();
+        barrier.instructions.push(Instruction { action: Action::Sync, ..Instruction::default() });
+        let line = SourceLine { file: "k.cu".into(), line: 2, text: Some("S;".into()), ..Default::default() };
+        barrier.instructions[0].place.source.push(line);
+        let changes = |b: &DataFlow| SourceChanges::new([&barrier, b], [&files[0], &files[1]]);
+        assert!(changes(&DataFlow::default()).synchronise);
+        assert!(!changes(&barrier).synchronise);
     }
 
     #[test]

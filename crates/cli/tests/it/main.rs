@@ -10,6 +10,7 @@ mod diff_flags;
 mod distributed;
 mod engine;
 mod field;
+mod following_errors;
 mod front_door;
 mod fuzz_corpus;
 mod hostile;

@@ -9,7 +9,7 @@ use prlx_analyze::outputs::{Tolerance, add_outputs};
 use prlx_analyze::view::{PathViewOptions, ViewModel};
 use prlx_analyze::{DiffOptions, Report, Verdict};
 use prlx_driver::Job;
-use prlx_trace::check::Findings;
+use prlx_trace::check::{Check, Findings};
 use prlx_trace::launch::Window;
 use prlx_trace::{Printed, Trace};
 
@@ -23,6 +23,10 @@ use crate::record::{self, RecorderOptions};
 
 /// Findings of a comparison that get operands by default: each costs one more run of both sides.
 pub const ZOOMED_FINDINGS: usize = 3;
+
+/// What a report of equal launches says if no run checked for races. A race can leave equal outputs in the one
+/// schedule that ran.
+const NO_RACE_CHECK: &str = "races were not looked for: on the CPU device, --check race looks for them";
 
 /// How to record and compare two sides.
 #[derive(Clone, Debug)]
@@ -136,6 +140,10 @@ pub fn compare_launch_files(
         // Nothing was to be explained, so nothing but the recordings was checked.
         if agree && !checked && device.check.is_some() {
             add_check_findings(launch, checks.each_ref());
+        }
+        let races = checked || device.check.is_some_and(|checks| checks.has(Check::Race));
+        if launch.verdict == Verdict::Same && !races {
+            launch.notes.push(NO_RACE_CHECK.to_owned());
         }
         report.conclude();
     }

@@ -1,0 +1,52 @@
+//! An error that a check finds follows from code that differs: that code is the cause.
+
+use std::fs;
+use std::path::PathBuf;
+
+use crate::programs::comparison;
+
+/// Each thread writes its number to the element that `INDEX` of line 3 computes.
+const STORE: &str = ".version 8.0
+.target sm_80
+.address_size 64
+.visible .entry store(.param .u64 out) {
+    .reg .b32 %r<4>;
+    .reg .b64 %rd<4>;
+    .file 1 \"store.cu\"
+    ld.param.u64 %rd1, [out];
+    mov.u32 %r1, %tid.x;
+    .loc 1 3 1
+    INDEX
+    .loc 1 4 1
+    mul.wide.u32 %rd2, %r2, 4;
+    add.s64 %rd3, %rd1, %rd2;
+    st.global.u32 [%rd3], %r1;
+    ret;
+}
+";
+
+#[test]
+fn a_race_of_a_wrong_index_is_not_the_cause() {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("following_errors");
+    fs::create_dir_all(&folder).unwrap();
+    for (name, index) in [("good", "shr.u32 %r2, %r1, 0;"), ("bad", "shr.u32 %r2, %r1, 1;")] {
+        fs::write(folder.join(format!("{name}.ptx")), STORE.replace("INDEX", index)).unwrap();
+        let text = format!(
+            "module = \"{name}.ptx\"\ngrid = 1\nblock = 64\n\
+             [[arg]]\nname = \"out\"\ntype = \"u32\"\nfill = 0\nlen = 64\nout = true\n"
+        );
+        fs::write(folder.join(format!("{name}.toml")), text).unwrap();
+    }
+    let json = comparison(&folder, &["good.toml", "bad.toml"]);
+    let cause = &json["launches"][0]["causes"][0];
+    // Two threads of B write each element. Neither side has a barrier, so the index explains the race.
+    assert_eq!(cause["class"], "address", "{cause:#}");
+    let lines = cause["places"].as_array().unwrap().iter().filter(|place| !place.is_null());
+    assert!(lines.clone().count() > 0 && lines.clone().all(|p| p["location"]["line"] == 3), "{cause:#}");
+    // What two equal sides say: nothing looked for races.
+    let same = comparison(&folder, &["bad.toml", "bad.toml"]);
+    let notes = |json: &serde_json::Value| json["launches"][0]["notes"].to_string();
+    assert!(same["verdict"] == "same" && notes(&same).contains("--check race"), "{same:#}");
+    let checked = comparison(&folder, &["bad.toml", "bad.toml", "--check", "race"]);
+    assert!(!notes(&checked).contains("races were not looked for"), "{checked:#}");
+}
