@@ -93,8 +93,8 @@ pub const TURN: u32 = 11;
 /// What the name of an instrumented kernel has behind the kernel's own, where both are in one module.
 pub const INSTRUMENTED: &str = ".prlx";
 
-/// Version of the hashes that a level records. It changes whenever equal values get other hashes, or other values
-/// are hashed.
+/// Version of the hashes that a level records. It changes whenever equal values get other hashes, or other
+/// values are hashed.
 pub const fn hashing(level: Level) -> u8 {
     match level {
         Level::Fingerprint => 5,

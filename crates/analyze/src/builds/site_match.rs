@@ -1,8 +1,8 @@
 //! Matches the functions, loops and sites of two modules.
 //!
-//! Identical decode programs of lines in one order match by number. Otherwise functions match by name, and kernels also by their
-//! name in the source ([`kernel_names`]). Source lines match by a diff of the stored texts
-//! ([`super::source_diff`]). Sites match by their key, then by line and class, then by class and order
+//! Identical decode programs of lines in one order match by number. Otherwise functions match by name, and
+//! kernels also by their name in the source ([`kernel_names`]). Source lines match by a diff of the stored
+//! texts ([`super::source_diff`]). Sites match by their key, then by line and class, then by class and order
 //! between matched sites, of one source only on one line. Loops match by the line of their header, and order.
 //!
 //! # Invariants
@@ -57,8 +57,8 @@ pub(crate) fn same_program(a: &Module, b: &Module, forced: ForcedKernels<'_>) ->
         })
 }
 
-/// Whether sites of equal number are on lines of the source that have changed places: two stores look the same
-/// in a decode program, whatever they store.
+/// Whether sites of equal number are on lines of the source that have changed places: two stores look the
+/// same in a decode program, whatever they store.
 fn reordered([a, b]: [&Module; 2]) -> bool {
     let lines = LineMap::new(a, b);
     let line = |m: &Module, s: &Site| s.loc.and_then(|l| m.locs.get(l.index())).map(|l| (l.file.0, l.line));

@@ -20,8 +20,8 @@ pub(crate) struct Choice {
     pub trips: Vec<Trip>,
     /// Values that are recorded, in the order of the text.
     pub values: Vec<RecordedValue>,
-    /// Level `fingerprint`: what is hashed beside decisions and stored values: instructions, and the registers
-    /// that they write.
+    /// Level `fingerprint`: what is hashed beside decisions and stored values: instructions, and the
+    /// registers that they write.
     pub hashed: BTreeSet<(InstId, Reg)>,
     /// Decisions that say how often a loop waits, and are not recorded.
     pub waits: Vec<usize>,

@@ -96,7 +96,8 @@ fn values(body: &Body<'_>, kept: &[bool], choice: &Choice, form: Form<'_>) -> Ve
 /// How decisions and values are recorded.
 #[derive(Clone, Copy)]
 enum Form<'a> {
-    /// As bits, from which a decoder goes on. Costs are bits: what lanes write, and what it takes to write it.
+    /// As bits, from which a decoder goes on. Costs are bits: what lanes write, and what it takes to write
+    /// it.
     Bits,
     /// As hashes. Costs are instructions.
     Hashes(&'a Hashes),

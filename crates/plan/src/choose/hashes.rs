@@ -1,15 +1,15 @@
 //! Level `fingerprint`: which values can stand for others in a hash.
 //!
-//! Stored values are hashed in any case. A load needs to be hashed only if a decision or the address of a store
-//! follows from it, and then something between the two can be hashed in its place ([`crate::choose::cut`]).
-//! What a decision depends on leads to it by all arithmetic of which equal inputs make equal results on one
-//! device. Parameters of the kernel take no part in floating-point arithmetic there, so that recordings with
-//! other parameters still say which lanes take another branch.
+//! Stored values are hashed in any case. A load needs to be hashed only if a decision or the address of a
+//! store follows from it, and then something between the two can be hashed in its place
+//! ([`crate::choose::cut`]). What a decision depends on leads to it by all arithmetic of which equal inputs
+//! make equal results on one device. Parameters of the kernel take no part in floating-point arithmetic
+//! there, so that recordings with other parameters still say which lanes take another branch.
 //!
 //! # Limitations
-//! - All loads are hashed in functions that call or are called, where an address depends on memory of the CTA or
-//!   the lane or on what lanes exchange, and where something is stored that is not hashed: by bulk copies from
-//!   shared memory, to surfaces, or at sites that a filter leaves out.
+//! - All loads are hashed in functions that call or are called, where an address depends on memory of the CTA
+//!   or the lane or on what lanes exchange, and where something is stored that is not hashed: by bulk copies
+//!   from shared memory, to surfaces, or at sites that a filter leaves out.
 
 use std::collections::BTreeSet;
 
@@ -22,9 +22,9 @@ use crate::function::points::outer_memory;
 
 /// Accesses of a function whose values can be hashed.
 pub(crate) struct Hashable {
-    /// Loads.
+    /// Loads whose results can be hashed.
     pub loads: BTreeSet<InstId>,
-    /// Stores and atomics. All of these are.
+    /// Stores and atomics: all of these are hashed.
     pub stores: BTreeSet<InstId>,
 }
 
@@ -52,8 +52,8 @@ impl Hashes {
     }
 }
 
-/// The loads that addresses of stores follow from. `None` if one follows from something else that no parameter
-/// gives, or if something is stored that is not hashed.
+/// The loads that addresses of stores follow from. `None` if one follows from something else that no
+/// parameter gives, or if something is stored that is not hashed.
 fn addresses(body: &Body<'_>, hashable: &Hashable) -> Option<BTreeSet<InstId>> {
     let mut found = BTreeSet::new();
     let mut passed: BTreeSet<InstId> = BTreeSet::new();

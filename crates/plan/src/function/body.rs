@@ -214,6 +214,10 @@ impl<'a> Body<'a> {
     pub fn callee(&self, at: InstId) -> Option<FuncId> {
         self.module.callee(self.inst(at))
     }
+    /// The parts that can follow a part.
+    pub fn succs(&self, part: BlockId) -> impl Iterator<Item = BlockId> {
+        self.parts[part.index()].end.succs().into_iter()
+    }
     /// The parts of loop `l` in reverse post-order.
     pub fn in_order(&self, l: usize) -> Vec<BlockId> {
         let mut blocks = self.graph.loops[l].blocks.clone();

@@ -3,10 +3,11 @@
 //! - `path`: bits after the instruction that decides; trip counts where the lanes of a counted loop have
 //!   converged again, or else where they leave it; reservations of bits ([`crate::insert::reservation`]).
 //! - `fingerprint`: recorded decisions and trip counts; of loaded and computed values those of the cut
-//!   ([`crate::choose::hashes`]), loaded ones after the load; stored values before stores; operands of atomics before, results after. Only memory that other CTAs or the host can see
-//!   counts. Computed decisions follow from what is hashed, and barriers follow from decisions. Nothing
-//!   inside a spin loop is hashed ([`crate::function::spin_loops`]), nor its number of iterations. A
-//!   checkpoint counts back edges of loops that hash something.
+//!   ([`crate::choose::hashes`]), loaded ones after the load; stored values before stores; operands of
+//!   atomics before, results after. Only memory that other CTAs or the host can see counts. Computed
+//!   decisions follow from what is hashed, and barriers follow from decisions. Nothing inside a spin loop is
+//!   hashed ([`crate::function::spin_loops`]), nor its number of iterations. A checkpoint counts back edges
+//!   of loops that hash something.
 //! - `events`: the selected sites ([`crate::choose::select`]) that a reader cannot reconstruct
 //!   ([`crate::choose::convergence`]), each with one value: the predicate, the index, or the first value
 //!   moved. Some stores share the event of the branch before them ([`crate::insert::coalesced`]).
@@ -363,8 +364,8 @@ impl Recorder<'_, '_> {
     }
 }
 
-/// Accesses whose values level `fingerprint` can hash. A loop that waits loads as often as timing has it, so what
-/// it loads is left out.
+/// Accesses whose values level `fingerprint` can hash. A loop that waits loads as often as timing has it, so
+/// what it loads is left out.
 pub(crate) fn hashable(body: &Body<'_>, points: &[Point], taken: &[bool]) -> Hashable {
     let (windows, waiting) = (WgmmaHazards::of(body), spin_loops::asking_parts(body));
     let of = |classes: &[SiteClass]| {

@@ -9,8 +9,8 @@
 //!   left, no way through it takes bits before, so for those who stay it means nothing;
 //! - where a path from the last one would take more than a word.
 //!
-//! Holds, and [`check_capacity`] proves it of any plan: on no path are bits appended without room, and nothing
-//! reads a word with places that are not filled yet.
+//! Holds, and [`check_capacity`] proves it of any plan: on no path are bits appended without room, and
+//! nothing reads a word with places that are not filled yet.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -31,11 +31,11 @@ pub(crate) fn reserve(body: &Body<'_>, spots: &mut Spots) {
     ways_out(body, spots);
     overflow(body, spots);
     let needs = needs(body, spots, &body.graph.order);
-    let out = |part: usize| succs(body, part).map(|s| needs[s.index()]).max().unwrap_or(0);
+    let out = |part: BlockId| body.succs(part).map(|s| needs[s.index()]).max().unwrap_or(0);
     let reachable = body.reachable();
-    for number in 0..body.parts.len() {
-        let mut need = if reachable[number] { out(number) } else { 0 };
-        spots.run_mut(body, BlockId(number as u32)).rev().for_each(|list| size(list, &mut need));
+    for part in (0..body.parts.len() as u32).map(BlockId) {
+        let mut need = if reachable[part.index()] { out(part) } else { 0 };
+        spots.run_mut(body, part).rev().for_each(|list| size(list, &mut need));
     }
     let mut need = needs.first().copied().unwrap_or(0);
     if let Some(list) = spots.at_mut(At::Entry) {
@@ -96,7 +96,7 @@ pub(crate) fn most_written(body: &Body<'_>, spots: &Spots) -> Option<MostWritten
     for &part in &body.graph.order {
         let after = spots.run(body, part).fold(before[part.index()], step);
         most = max(most, after);
-        for s in succs(body, part.index()) {
+        for s in body.succs(part) {
             before[s.index()] = max(before[s.index()], after);
         }
     }
@@ -143,10 +143,6 @@ fn makes_room(insertion: &Insertion) -> bool {
     }
 }
 
-pub(crate) fn succs<'b>(body: &'b Body<'_>, part: usize) -> impl Iterator<Item = BlockId> + 'b {
-    body.parts[part].end.succs().into_iter()
-}
-
 /// By part: the most bits that a path takes from its start to the next reserve, among `parts` alone (in
 /// reverse post-order).
 fn needs(body: &Body<'_>, spots: &Spots, parts: &[BlockId]) -> Vec<u32> {
@@ -165,7 +161,7 @@ fn needs(body: &Body<'_>, spots: &Spots, parts: &[BlockId]) -> Vec<u32> {
 
 /// The most bits from the start of `part` to the next reserve, by what its successors need.
 fn need_at(body: &Body<'_>, spots: &Spots, part: BlockId, needs: &[u32]) -> u32 {
-    let after = succs(body, part.index()).map(|s| needs[s.index()]).max().unwrap_or(0);
+    let after = body.succs(part).map(|s| needs[s.index()]).max().unwrap_or(0);
     let need =
         spots.run(body, part).rev().fold(after, |need, i| if makes_room(i) { 0 } else { before(i, need) });
     // Every cycle that takes bits has a reserve, so needs are bounded; this is for the day when that is
@@ -213,9 +209,7 @@ fn jump_back(body: &Body<'_>, spots: &mut Spots, l: usize) {
             if free && taken && this.latches.contains(&part) {
                 dirty.push(part);
             }
-            for s in succs(body, part.index())
-                .filter(|s| *s != this.header && this.blocks.binary_search(s).is_ok())
-            {
+            for s in body.succs(part).filter(|s| *s != this.header && this.blocks.binary_search(s).is_ok()) {
                 let old = state.get(&s).copied();
                 let new = (free || old.is_some_and(|o| o.0), taken || old.is_some_and(|o| o.1));
                 changed |= old != Some(new);
@@ -246,7 +240,7 @@ fn ways_out(body: &Body<'_>, spots: &mut Spots) {
     let mut after = needs(body, spots, &body.graph.order);
     let mut preds: Vec<Vec<BlockId>> = vec![Vec::new(); body.parts.len()];
     for &part in &body.graph.order {
-        for s in succs(body, part.index()) {
+        for s in body.succs(part) {
             preds[s.index()].push(part);
         }
     }
@@ -306,7 +300,7 @@ fn overflow(body: &Body<'_>, spots: &mut Spots) {
         for (at, index) in full.into_iter().rev() {
             spots.insert(at, index, Action::Reserve { bits: 0 });
         }
-        for s in succs(body, part.index()) {
+        for s in body.succs(part) {
             taken[s.index()] = taken[s.index()].max(now);
         }
     }
@@ -348,7 +342,7 @@ fn forward(body: &Body<'_>, spots: &Spots) -> Vec<Option<u32>> {
         for &part in &body.graph.order {
             let Some(start) = taken[part.index()] else { continue };
             let end = spots.run(body, part).fold(start, |t, i| step(i, t));
-            for s in succs(body, part.index()) {
+            for s in body.succs(part) {
                 let old = taken[s.index()];
                 if old.is_none_or(|o| o < end) {
                     taken[s.index()] = Some(end);
@@ -360,9 +354,9 @@ fn forward(body: &Body<'_>, spots: &Spots) -> Vec<Option<u32>> {
     taken
 }
 
-/// Proves that no path appends bits without room, by what each reserve promises alone, that bits which share a
-/// shift fill it before anything reads the word, that nothing is written before a cursor starts, and that last
-/// words are large enough.
+/// Proves that no path appends bits without room, by what each reserve promises alone, that bits which share
+/// a shift fill it before anything reads the word, that nothing is written before a cursor starts, and that
+/// last words are large enough.
 ///
 /// # Errors
 /// Names the function and the place where room may be missing.
@@ -404,7 +398,7 @@ fn rooms(body: &Body<'_>, spots: &Spots) -> Result<Vec<Option<u32>>, String> {
             let Some(free) = rooms[part.index()] else { continue };
             let free = room(spots.run(body, part), free, kernel)
                 .map_err(|e| format!("{} {part:?}: {e}", body.function.name))?;
-            for s in succs(body, part.index()) {
+            for s in body.succs(part) {
                 let old = rooms[s.index()];
                 if old.is_none_or(|o| o > free) {
                     rooms[s.index()] = Some(free);

@@ -8,7 +8,6 @@
 use prlx_isa::view::{BlockId, FunctionKind, Reg, Type};
 
 use crate::function::body::Body;
-use crate::insert::reservation::succs;
 use crate::insert::spots::Spots;
 use crate::plan::{Action, At, Insertion, WordBits};
 
@@ -129,7 +128,7 @@ fn before_words(body: &Body<'_>, spots: &Spots) -> Vec<bool> {
         if before[part.index()] && !spots.run(body, part).any(|i| writes_words(&i.action)) {
             continue;
         }
-        for to in succs(body, part.index()) {
+        for to in body.succs(part) {
             if std::mem::replace(&mut before[to.index()], false) {
                 open.push(to);
             }

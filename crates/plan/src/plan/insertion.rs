@@ -98,9 +98,10 @@ pub enum Action {
         /// What it holds of a lane that went on no time, less one.
         less: u32,
     },
-    /// `path`: makes room for `room` decisions, unless 0, as [`Action::Reserve`] does. Then, unless the counter is 0:
-    /// appends how often the lane went on in [`COUNT_BITS`](prlx_trace::device::COUNT_BITS) bits, and sets
-    /// the counter to 0. A count that does not fit is all ones there, and written in words of its own.
+    /// `path`: makes room for `room` decisions, unless 0, as [`Action::Reserve`] does. Then, unless the
+    /// counter is 0: appends how often the lane went on in [`COUNT_BITS`](prlx_trace::device::COUNT_BITS)
+    /// bits, and sets the counter to 0. A count that does not fit is all ones there, and written in words of
+    /// its own.
     TripEnd {
         /// Which counter of the function.
         counter: u32,

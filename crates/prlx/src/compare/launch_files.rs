@@ -24,8 +24,8 @@ use crate::record::{self, RecorderOptions};
 /// Findings of a comparison that get operands by default: each costs one more run of both sides.
 pub const ZOOMED_FINDINGS: usize = 3;
 
-/// What a report of equal launches says if no run checked for races. A race can leave equal outputs in the one
-/// schedule that ran.
+/// What a report of equal launches says if no run checked for races. A race can leave equal outputs in the
+/// one schedule that ran.
 const NO_RACE_CHECK: &str = "races were not looked for: on the CPU device, --check race looks for them";
 
 /// How to record and compare two sides.
