@@ -8,7 +8,7 @@ use super::flow::{Source, Word};
 use super::place::place_of;
 use super::source_changes::SourceChanges;
 use super::walk::{Context, Found, Walk};
-use crate::report::{Cause, CauseClass, LaunchDifference, LaunchPart, LaunchReport};
+use crate::report::{Cause, CauseClass, LaunchDifference, LaunchPart, LaunchReport, Verdict};
 
 /// The class of causes that a finding is; `None` if it explains no value.
 pub(super) fn class(kind: Kind) -> Option<CauseClass> {
@@ -43,13 +43,9 @@ pub(super) fn refine<'a>(
     if of_code && found.rank == 0 {
         return None;
     }
-    // The sides synchronise alike, and other code differs: an error of one side alone follows from that.
+    // One change in the source, and not of a barrier: an error elsewhere follows from it.
     let changes = &walk.code.changes;
-    let follows = !walk.code.same
-        && match changes.count() {
-            1 => !changes.synchronise,
-            _ => of_code && walk.code.synchronise_alike,
-        };
+    let follows = !walk.code.same && changes.count() == 1 && !changes.synchronise;
     let lines = [0, 1].map(|side| lines(walk, side, found));
     let weak = walk.code.same
         || matches!(found.class, CauseClass::Stale | CauseClass::Order | CauseClass::Undefined)
@@ -159,6 +155,23 @@ pub(super) fn fill_in(cause: &mut Cause, check: ByCheck<'_>, changes: &SourceCha
     }
 }
 
+/// Adds the cause of a launch that differs from itself, if nothing else explains it: an error that a check
+/// found in it, by which threads read what the schedule left.
+pub fn add_error_of_both(launch: &mut LaunchReport, findings: &Findings) {
+    if launch.verdict != Verdict::Differs || !launch.causes.is_empty() {
+        return;
+    }
+    let chance = [CauseClass::Race, CauseClass::Stale, CauseClass::Undefined];
+    let errors = findings.list.iter().filter(|f| f.kind.grade() == Grade::Error);
+    let mut found = errors.filter_map(|f| Some((f, class(f.kind).filter(|class| chance.contains(class))?)));
+    let Some((finding, class)) = found.next() else { return };
+    let mut cause = Cause { advice: class.advice().to_owned(), ..Cause::default() };
+    fill_in(&mut cause, ByCheck { side: 0, finding, class }, &SourceChanges::default());
+    cause.what = format!("in both, which are one launch: {}", finding.what);
+    cause.places[1] = cause.places[0].clone();
+    launch.causes.push(cause);
+}
+
 /// Errors of one side that are listed as differences.
 const LISTED: usize = 4;
 
@@ -202,4 +215,39 @@ pub fn add_check_findings(launch: &mut LaunchReport, findings: [&Findings; 2]) -
     }
     launch.conclude();
     any
+}
+
+#[cfg(test)]
+mod tests {
+    use prlx_trace::check::{Side, SourceLine};
+
+    use super::*;
+
+    #[test]
+    fn a_race_of_both_sides_is_the_cause_of_a_launch_that_differs_from_itself() {
+        let side = |line: u32| {
+            let source = vec![SourceLine { file: "k.cu".into(), line, ..Default::default() }];
+            Side { place: Some(Place { source, ..Default::default() }), ..Default::default() }
+        };
+        let finding = |kind: Kind| Finding {
+            kind,
+            what: "two threads".into(),
+            sides: vec![side(14), side(16)],
+            help: None,
+            visits: 1,
+            lanes: 1,
+        };
+        let findings = |kind: Kind| Findings { list: vec![finding(kind)], ..Default::default() };
+        let explained = |verdict: Verdict, kind: Kind| {
+            let mut launch = LaunchReport { verdict, ..Default::default() };
+            add_error_of_both(&mut launch, &findings(kind));
+            launch.causes
+        };
+        let causes = explained(Verdict::Differs, Kind::Race);
+        let lines = causes[0].places.each_ref().map(|p| p.as_ref()?.location.as_ref().map(|l| l.line));
+        assert_eq!((causes.len(), causes[0].class, lines), (1, CauseClass::Race, [Some(14); 2]));
+        // What no schedule decides explains nothing, and nothing is to be explained where all agrees.
+        assert!(explained(Verdict::Differs, Kind::OutOfBounds).is_empty());
+        assert!(explained(Verdict::Same, Kind::Race).is_empty());
+    }
 }

@@ -23,8 +23,6 @@ pub struct CodeMatch {
     pub similar: bool,
     /// Whether both sides are the same code.
     pub same: bool,
-    /// Whether both sides have the same barriers, fences, waits, atomics and strong accesses.
-    pub synchronise_alike: bool,
     /// The lines of the source that differ.
     pub changes: SourceChanges,
 }
@@ -57,7 +55,6 @@ impl CodeMatch {
         // The text also says which registers are used.
         let equal = |(x, y): (&Instruction, &Instruction)| x.place.instruction == y.place.instruction;
         out.same = keys[0] == keys[1] && a.iter().zip(b).all(equal);
-        out.synchronise_alike = synchronising(a) == synchronising(b);
         out.changes = SourceChanges::new(sides, files);
         out.align(&keys, [0..a.len(), 0..b.len()]);
         // Instructions on one line that differ in a constant are partners where they are. Copies of a loop's
@@ -152,22 +149,6 @@ fn writers(flow: &DataFlow) -> Vec<Vec<u32>> {
                 list.push(i as u32);
             }
         }
-    }
-    out
-}
-
-/// The instructions that order threads or accesses: how often each opcode and constants occur.
-fn synchronising(code: &[Instruction]) -> HashMap<u64, usize> {
-    let strong = |i: &Instruction| {
-        let mut words = i.opcode.split('.');
-        words.any(|word| ["volatile", "relaxed", "acquire", "release", "acq_rel", "mmio"].contains(&word))
-    };
-    let mut out = HashMap::new();
-    for i in code.iter().filter(|i| matches!(i.action, Action::Sync | Action::Atomic) || strong(i)) {
-        let mut hash = DefaultHasher::new();
-        plain(&i.opcode).hash(&mut hash);
-        shape(i, &mut hash);
-        *out.entry(hash.finish()).or_default() += 1;
     }
     out
 }

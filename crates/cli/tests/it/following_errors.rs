@@ -12,7 +12,7 @@ const STORE: &str = ".version 8.0
 .visible .entry store(.param .u64 out) {
     .reg .b32 %r<4>;
     .reg .b64 %rd<4>;
-    .file 1 \"store.cu\"
+    .file 1 \"SOURCE\"
     ld.param.u64 %rd1, [out];
     mov.u32 %r1, %tid.x;
     .loc 1 3 1
@@ -30,7 +30,10 @@ fn a_race_of_a_wrong_index_is_not_the_cause() {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("following_errors");
     fs::create_dir_all(&folder).unwrap();
     for (name, index) in [("good", "shr.u32 %r2, %r1, 0;"), ("bad", "shr.u32 %r2, %r1, 1;")] {
-        fs::write(folder.join(format!("{name}.ptx")), STORE.replace("INDEX", index)).unwrap();
+        let module = STORE.replace("INDEX", index).replace("SOURCE", &format!("{name}.cu"));
+        fs::write(folder.join(format!("{name}.ptx")), module).unwrap();
+        let source = format!("store(unsigned *out)\n{{\n{index}\nout[index] = threadIdx.x;\n}}\n");
+        fs::write(folder.join(format!("{name}.cu")), source).unwrap();
         let text = format!(
             "module = \"{name}.ptx\"\ngrid = 1\nblock = 64\n\
              [[arg]]\nname = \"out\"\ntype = \"u32\"\nfill = 0\nlen = 64\nout = true\n"
@@ -39,7 +42,7 @@ fn a_race_of_a_wrong_index_is_not_the_cause() {
     }
     let json = comparison(&folder, &["good.toml", "bad.toml"]);
     let cause = &json["launches"][0]["causes"][0];
-    // Two threads of B write each element. Neither side has a barrier, so the index explains the race.
+    // Two threads of B write each element. The index is the only line that differs, so it explains the race.
     assert_eq!(cause["class"], "address", "{cause:#}");
     let lines = cause["places"].as_array().unwrap().iter().filter(|place| !place.is_null());
     assert!(lines.clone().count() > 0 && lines.clone().all(|p| p["location"]["line"] == 3), "{cause:#}");

@@ -172,6 +172,11 @@ impl Recorder {
                     *h = RollingHash::step(*h, low(planes.value(p, l), *bits));
                 }
             }),
+            Action::FoldWord => each_lane(m, |l| {
+                let word = std::mem::replace(&mut self.word[l], 1);
+                let h = &mut self.hashes[l][RollingHash::Control as usize];
+                *h = RollingHash::step(*h, word.into());
+            }),
             Action::Checkpoint { every } => each_lane(m, |l| {
                 self.edges[l] += 1;
                 if self.edges[l].is_multiple_of(1 << every) {

@@ -87,6 +87,8 @@ impl StateLayout {
                     shared.push(StateRegister::new(hash(i), 4, start, Some(16 + 8 * i)));
                 }
                 shared.push(StateRegister::new("edges", 4, Some(0), Some(48)));
+                // Decisions of one basic block; empty where functions call each other.
+                shared.push(StateRegister::new("word", 4, Some(1), None));
             }
             Level::Events => {}
             Level::Operands => {

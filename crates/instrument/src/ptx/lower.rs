@@ -245,6 +245,7 @@ impl Lowering<'_> {
             Action::TripRead { counter, reg, less } => self.trip_read(s, *counter, *reg, *less),
             Action::TripFold { counter } => self.guarded(s, guard, |s| self.trip_fold(s, *counter)),
             Action::Fold { into, values, bits, .. } => self.fold(s, *into, &self.moved(values, *bits), guard),
+            Action::FoldWord => self.fold_word(s),
             Action::End { trap } => {
                 let exit = matches!(insertion.at, At::Before(id)
                     if self.function.insts.get(id.index()).is_some_and(|i| i.class == Class::Exit));

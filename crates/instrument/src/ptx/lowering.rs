@@ -96,7 +96,10 @@ impl Lowering<'_> {
     /// Whether this function or its callees write elements. Often a decoder can evaluate all of a kernel's
     /// decisions again.
     pub(super) fn writes(&self) -> bool {
-        let writes = || self.of_plan.insertions.iter().any(|i| writes_elements(&i.action));
+        // Level `fingerprint` folds the word that it gathers decisions in.
+        let gathers = self.state.level == Level::Fingerprint;
+        let writes = |a: &Action| writes_elements(a) && !(gathers && matches!(a, Action::Bits { .. }));
+        let writes = || self.of_plan.insertions.iter().any(|i| writes(&i.action));
         self.state.level != Level::Probe && (!self.in_kernel() || writes())
     }
 
@@ -144,6 +147,7 @@ pub(super) fn writes_elements(action: &Action) -> bool {
         | Action::Restore
         | Action::StartCursor
         | Action::Fold { .. }
+        | Action::FoldWord
         | Action::TripFold { .. } => false,
         // These only count. Level `path` writes the counts where the loop ends.
         Action::TripBegin { .. } | Action::TripAdd { .. } | Action::TripRead { .. } => false,

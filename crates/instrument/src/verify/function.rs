@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use prlx_isa::view::{Function, FunctionKind, Inst, Module, Operand, Reg, RegInfo, SymbolId};
 use prlx_plan::{Action, Plan};
+use prlx_trace::Level;
 
 use crate::error::Error;
 use crate::verify::fault::wrong;
@@ -99,19 +100,22 @@ impl<'a> FunctionPair<'a> {
             _ => None,
         });
         let visits = counters.max().unwrap_or(0);
+        let gathers = texts.plan.request.level == Level::Fingerprint;
         let silent = |a: &Action| {
-            matches!(
-                a,
-                Action::Begin
-                    | Action::End { .. }
-                    | Action::Fold { .. }
-                    | Action::TripFold { .. }
-                    | Action::TripBegin { .. }
-                    | Action::TripAdd { .. }
-                    | Action::TripRead { .. }
-                    | Action::StartCursor
-                    | Action::Reserve { bits: 0 }
-            )
+            gathers && matches!(a, Action::Bits { .. })
+                || matches!(
+                    a,
+                    Action::Begin
+                        | Action::End { .. }
+                        | Action::Fold { .. }
+                        | Action::TripFold { .. }
+                        | Action::TripBegin { .. }
+                        | Action::TripAdd { .. }
+                        | Action::TripRead { .. }
+                        | Action::StartCursor
+                        | Action::FoldWord
+                        | Action::Reserve { bits: 0 }
+                )
         };
         let idle = old.kind == FunctionKind::Kernel && insertions.iter().all(|i| silent(&i.action));
         Ok(FunctionPair { texts, index, old, new, recorded, regs, idle, visits, ours, kept })

@@ -53,7 +53,7 @@ const FAULTS: &[(Level, &str, &str, &str, &str)] = &[
     (Level::Path, "loops", "\n\t@!%p1 add.u32 %prlx_trip0, %prlx_trip0, 1;", "", ""),
     (Level::Path, "guards", "@%p1 shl.b32 %prlx1_word", "shl.b32 %prlx1_word", "word becomes"),
     (Level::Fingerprint, "values", "-1640531535", "-1640531537", "hash"),
-    (Level::Fingerprint, "values", "mul.wide.u32 %prlx_x, %prlx_hash1", "mul.wide.u32 %prlx_x, %prlx_hash2", "memory at"),
+    (Level::Fingerprint, "values", "mul.wide.u32 %prlx_x, %prlx_hash2", "mul.wide.u32 %prlx_x, %prlx_hash0", "memory at"),
     (Level::Fingerprint, "values", "%prlx_b, %prlx_b, 11;", "%prlx_b, %prlx_b, 12;", "hash"),
     (Level::Fingerprint, "loops", "max.u64 %prlx_v, %prlx_v, 1", "min.u64 %prlx_v, %prlx_v, 1", ""),
     (Level::Fingerprint, "loops", "add.u64 %prlx_cursor, %prlx_x, 256", "add.u64 %prlx_cursor, %prlx_x, 128", ""),

@@ -133,8 +133,8 @@ impl Form<'_> {
         let often = often(body, body.decisions[d].at);
         let each = match self {
             Form::Bits => u64::from(body.decision_bits(d)) + APPEND,
-            Form::Hashes(_) if body.is_switch(d) => FOLD,
-            Form::Hashes(_) => FOLD + 1,
+            // Alone it takes one more; those of one block are folded together.
+            Form::Hashes(_) => FOLD,
         };
         let count = match self {
             Form::Bits => u64::from(COUNT_BITS) + COUNT,

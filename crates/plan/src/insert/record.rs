@@ -276,6 +276,7 @@ impl Recorder<'_, '_> {
             folds[self.body.part_of(at).index()] = true;
             spots.push(cut::place(self.body, at, reg, guard), guard, action);
         }
+        word::gather(self.body, spots);
         let edges = match self.checkpoints {
             true => back_edges(self.body, &self.body.graph, &folds),
             false => Vec::new(),

@@ -1,23 +1,26 @@
-//! Level `path`: fewer instructions and registers for a lane's word and cursor.
+//! Fewer instructions and registers for a lane's word and cursor.
 //!
-//! - Predicates that are appended in one part share a shift of the word ([`share_shifts`]): each takes one
-//!   instruction then, where it took two.
+//! - At `path`, predicates that are appended in one part share a shift of the word ([`share_shifts`]): each
+//!   takes one instruction then, where it took two. At `fingerprint` they are gathered in the word
+//!   ([`gather`]).
 //! - Until the first word is written, the cursor is a constant. [`start_cursors`] says where that is so, and
 //!   the assembler keeps no register for it up to there.
 
-use prlx_isa::view::{BlockId, FunctionKind, Reg, Type};
+use prlx_isa::view::{BlockId, FunctionKind, Operand, Reg, Type};
+use prlx_trace::SiteId;
+use prlx_trace::device::WORD_BITS;
 
 use crate::function::body::Body;
 use crate::insert::spots::Spots;
-use crate::plan::{Action, At, Insertion, WordBits};
+use crate::plan::{Action, At, Insertion, RollingHash, WordBits};
 
 /// Lets predicates that are appended in one part, with nothing between that reads the word, share the shift
 /// of the first. To be called when the reserves are in place.
 pub(crate) fn share_shifts(body: &Body<'_>, spots: &mut Spots) {
     let predicate = |reg: Reg| body.function.regs.get(reg.index()).is_some_and(|r| r.ty == Type::Pred);
-    for part in 0..body.parts.len() as u32 {
+    for part in (0..body.parts.len() as u32).map(BlockId) {
         let mut group: Vec<&mut WordBits> = Vec::new();
-        for insertion in spots.run_mut(body, BlockId(part)).flatten() {
+        for insertion in spots.run_mut(body, part).flatten() {
             let reads = reads_word(&insertion.action);
             match &mut insertion.action {
                 Action::Bits { reg, bits: 1, into, .. } if insertion.guard.is_none() && predicate(*reg) => {
@@ -40,6 +43,64 @@ fn share_shift(group: &mut Vec<&mut WordBits>) {
         *into = WordBits { shift, to };
         shift = 0;
     }
+}
+
+/// Level `fingerprint`: gathers predicates that are folded in one part in the lane's word, which is folded
+/// once. Each takes one instruction then, where it took three.
+pub(crate) fn gather(body: &Body<'_>, spots: &mut Spots) {
+    let predicate = |reg: Reg| body.function.regs.get(reg.index()).is_some_and(|r| r.ty == Type::Pred);
+    for part in (0..body.parts.len() as u32).map(BlockId) {
+        let mut lists: Vec<&mut Vec<Insertion>> = spots.run_mut(body, part).collect();
+        // Places of the predicates that are folded together: of their lists, and in these.
+        let mut groups: Vec<Vec<(usize, usize)>> = vec![Vec::new()];
+        for (l, list) in lists.iter().enumerate() {
+            for (i, insertion) in list.iter().enumerate() {
+                let full = groups.last().is_some_and(|group| group.len() == WORD_BITS as usize);
+                let gathered = folded(insertion).is_some_and(|(_, reg)| predicate(reg));
+                if full || !gathered && breaks(&insertion.action) {
+                    groups.push(Vec::new());
+                }
+                if let Some(group) = groups.last_mut().filter(|_| gathered) {
+                    group.push((l, i));
+                }
+            }
+        }
+        for group in groups.into_iter().rev().filter(|group| group.len() > 1) {
+            let mut shift = group.len() as u8;
+            let mut to = shift;
+            for &(l, i) in &group {
+                let insertion = &mut lists[l][i];
+                let Some((site, reg)) = folded(insertion) else { continue };
+                to -= 1;
+                let into = WordBits { shift: std::mem::take(&mut shift), to };
+                insertion.action = Action::Bits { site, reg, from: 0, bits: 1, into };
+            }
+            if let Some(&(l, i)) = group.last() {
+                let at = lists[l][i].at;
+                lists[l].insert(i + 1, Insertion { at, guard: None, action: Action::FoldWord });
+            }
+        }
+    }
+}
+
+/// The site and the register of a decision that all lanes fold into the hash of control.
+fn folded(insertion: &Insertion) -> Option<(Option<SiteId>, Reg)> {
+    match &insertion.action {
+        Action::Fold { site, into: RollingHash::Control, values, .. } if insertion.guard.is_none() => {
+            match values[..] {
+                [Operand::Reg(reg)] => Some((*site, reg)),
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
+
+/// Whether decisions on both sides of an action are not folded together: it folds into their hash itself, or
+/// needs it.
+fn breaks(action: &Action) -> bool {
+    let other = |into: &RollingHash| *into != RollingHash::Control;
+    !matches!(action, Action::Fold { into, .. } if other(into)) && reads_word(action)
 }
 
 /// Whether an action reads or replaces the lane's word, all of it.

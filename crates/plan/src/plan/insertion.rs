@@ -65,7 +65,7 @@ pub enum Action {
         bits: u32,
     },
     /// `path`: appends bits of `reg` (a predicate: one), highest first: a decision, or a part of a recorded
-    /// value.
+    /// value. `print`: a decision that the next [`Action::FoldWord`] takes.
     Bits {
         /// The site of the decision; `None` for a part of a value.
         site: Option<SiteId>,
@@ -133,6 +133,8 @@ pub enum Action {
         /// As many lowest bits of each count, see [`low`](prlx_trace::device::low).
         bits: u8,
     },
+    /// `print`: folds the lane's word into [`RollingHash::Control`], and empties it.
+    FoldWord,
     /// `print`: counts a back edge; at every 2^`every` of them, writes a checkpoint of all four hashes mixed.
     Checkpoint {
         /// Logarithm of the distance.

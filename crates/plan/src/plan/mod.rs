@@ -109,7 +109,9 @@ impl Plan {
         for insertion in functions.iter().flat_map(|f| &f.insertions) {
             match &insertion.action {
                 Action::Fold { into, .. } => finals.used[*into as usize] = true,
-                Action::TripFold { .. } => finals.used[RollingHash::Control as usize] = true,
+                Action::TripFold { .. } | Action::FoldWord => {
+                    finals.used[RollingHash::Control as usize] = true
+                }
                 _ => {}
             }
         }

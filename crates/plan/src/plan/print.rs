@@ -212,6 +212,7 @@ impl Display for Inserted<'_> {
                 let site = site.map(|site| format!(" {site}")).unwrap_or_default();
                 write!(f, "fold{site} into {into:?} {values:?}{}", moved(*bits))
             }
+            Action::FoldWord => write!(f, "fold word into Control"),
             Action::Checkpoint { every } => write!(f, "checkpoint every 2^{every}"),
             Action::Event { site, of, value, bits } => {
                 write!(f, "event {site}")?;

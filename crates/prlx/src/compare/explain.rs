@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use anyhow::Result;
-use prlx_analyze::cause::{DifferingOutput, ExplainedLaunch, SourceFiles, add_check_findings, explain};
+use prlx_analyze::cause::{
+    DifferingOutput, ExplainedLaunch, SourceFiles, add_check_findings, add_error_of_both, explain,
+};
 use prlx_analyze::outputs::Tolerance;
 use prlx_analyze::report::{Cause, LaunchReport, Verdict};
 use prlx_driver::job::ArgValue;
@@ -103,6 +105,9 @@ pub(super) fn explain_launch(
         Ok(rerun((jobs, origin), device, tolerance, monitor)?.causes)
     })?;
     launch.causes = found.causes;
+    if same_launch(jobs) {
+        add_error_of_both(launch, &found.findings[0]);
+    }
     if origin != Origin::CpuDevice {
         for (side, why) in ["A", "B"].into_iter().zip(&found.stopped) {
             launch.notes.extend(why.as_ref().map(|why| format!("the CPU device stopped in {side}: {why}")));

@@ -63,6 +63,12 @@ impl Lowering<'_> {
         }
     }
 
+    /// Folds the decisions that were gathered in the lane's word.
+    pub(in crate::ptx) fn fold_word(&self, s: &mut Snippet<'_>) {
+        step(s, &hash(RollingHash::Control as u64), "", "%~word");
+        s.ptx("mov.u32 %~word, 1;");
+    }
+
     /// Folds an iteration count, if there is one, into the hash of control flow.
     pub(in crate::ptx) fn trip_fold(&self, s: &mut Snippet<'_>, counter: u32) {
         let (name, count) = (hash(RollingHash::Control as u64), trip(counter));

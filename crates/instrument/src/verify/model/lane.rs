@@ -111,6 +111,9 @@ impl LaneModel {
     /// Sets the state that a device function initialises itself.
     pub fn begin_device(&mut self) {
         self.trips.fill(0);
+        if self.level == Level::Fingerprint {
+            self.word = 1;
+        }
     }
 
     /// Writes pending elements and hashes at the end of the lane.
@@ -166,6 +169,11 @@ impl LaneModel {
     pub fn bits(&mut self, value: u64, bits: u8, into: WordBits) {
         let low = value & ((1u64 << bits) - 1);
         self.word = self.word << into.shift | (low as u32) << into.to;
+    }
+
+    pub fn fold_word(&mut self) {
+        let word = std::mem::replace(&mut self.word, 1);
+        self.fold(RollingHash::Control, &[word.into()]);
     }
 
     pub fn trip_begin(&mut self, counter: usize) {
