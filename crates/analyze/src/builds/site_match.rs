@@ -59,8 +59,7 @@ pub(crate) fn same_program(a: &Module, b: &Module, forced: ForcedKernels<'_>) ->
 
 /// Whether sites of equal number are on lines of the source that have changed places: two stores look the
 /// same in a decode program, whatever they store.
-fn reordered([a, b]: [&Module; 2]) -> bool {
-    let lines = LineMap::new(a, b);
+fn reordered([a, b]: [&Module; 2], lines: &LineMap) -> bool {
     let line = |m: &Module, s: &Site| s.loc.and_then(|l| m.locs.get(l.index())).map(|l| (l.file.0, l.line));
     let mut places = a.sites.iter().zip(&b.sites).filter_map(|(x, y)| line(a, x).zip(line(b, y)));
     places.any(|(x, y)| lines.moved(x, y))
@@ -71,7 +70,8 @@ pub(crate) type ForcedKernels<'a> = Option<[&'a str; 2]>;
 
 /// Matches two modules.
 pub(crate) fn match_modules(a: &Module, b: &Module, forced: ForcedKernels<'_>) -> ModuleMatch {
-    if same_program(a, b, forced) && !reordered([a, b]) {
+    let lines = LineMap::new(a, b);
+    if same_program(a, b, forced) && !reordered([a, b], &lines) {
         return ModuleMatch {
             a: CommonIds::identity(a),
             b: CommonIds::identity(b),
@@ -79,12 +79,15 @@ pub(crate) fn match_modules(a: &Module, b: &Module, forced: ForcedKernels<'_>) -
             canonical: None,
         };
     }
-    match_builds(a, b, forced)
+    match_by_lines([a, b], forced, &lines)
 }
 
 /// Matches two modules as two builds, even if they are equal.
 pub(crate) fn match_builds(a: &Module, b: &Module, forced: ForcedKernels<'_>) -> ModuleMatch {
-    let lines = LineMap::new(a, b);
+    match_by_lines([a, b], forced, &LineMap::new(a, b))
+}
+
+fn match_by_lines([a, b]: [&Module; 2], forced: ForcedKernels<'_>, lines: &LineMap) -> ModuleMatch {
     let mut names = CommonIds::default();
     let mut extra = a.functions.len() as u32;
     let by_name: BTreeMap<&str, u32> = a.functions.iter().map(|f| f.name.as_str()).zip(0..).collect();
@@ -106,7 +109,7 @@ pub(crate) fn match_builds(a: &Module, b: &Module, forced: ForcedKernels<'_>) ->
         }
         names.loops.push(ids.into_iter().map(|id| id.unwrap_or_else(|| next(&mut extra))).collect());
     }
-    let keys = keys([a, b], &names, &lines);
+    let keys = keys([a, b], &names, lines);
     let sites = sites([a, b], &keys);
     let partners: Vec<Option<u32>> =
         sites.iter().map(|s| Some(*s).filter(|s| *s < a.sites.len() as u32)).collect();

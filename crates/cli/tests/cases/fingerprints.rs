@@ -24,8 +24,6 @@ use crate::lane_runs::{Run, emulator, observe, program, stream};
 
 /// Changes of each input.
 const CHANGES: usize = 4;
-/// Index of the hash of loaded values among a warp's.
-const LOADED: usize = 1;
 
 /// One trial for each kernel of the corpus that the CPU device runs.
 pub fn trials() -> Vec<Trial> {
@@ -81,15 +79,14 @@ fn flip(arg: &mut Arg, change: usize) -> Option<String> {
     Some(format!("bit {bit} of {}[{element}] flipped", arg.name))
 }
 
-/// The warp's hashes without that of loaded values, and all that is recorded of it.
-fn hashes(run: &Run, warp: WarpId) -> ([u64; 3], Lanes) {
+/// The warp's hashes of control and of stored values, and all that is recorded of it.
+fn hashes(run: &Run, warp: WarpId) -> ([u64; 2], Lanes) {
     let lanes = stream(run, warp).lanes;
-    let mut own = match &lanes {
+    let [control, _, stored, _] = match &lanes {
         Lanes::Fingerprint { hashes, .. } => hashes.first().copied().unwrap_or_default(),
         _ => [0; 4],
     };
-    own[LOADED] = own[3];
-    ([own[0], own[1], own[2]], lanes)
+    ([control, stored], lanes)
 }
 
 fn same(before: &Runs, after: &Runs) -> Result<(), String> {

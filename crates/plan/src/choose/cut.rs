@@ -100,7 +100,7 @@ enum Form<'a> {
     /// it.
     Bits,
     /// As hashes. Costs are instructions.
-    Hashes(&'a Hashes),
+    Hashes(&'a Hashes<'a>),
 }
 
 impl Form<'_> {

@@ -32,7 +32,7 @@ use prlx_trace::kernel::{Alu, Scalar, Source};
 use crate::choose::choice::{Choice, RecordedValue};
 use crate::choose::lower::{self, DecoderPlace, Operation, Value};
 use crate::choose::trips;
-use crate::function::body::{Body, read, written};
+use crate::function::body::{Body, SeenOnce, read, written};
 use crate::function::spin_loops;
 
 /// What a decoder gets from a recording, apart from what it computes.
@@ -251,24 +251,9 @@ fn slices(
         decision.is_some_and(|d| !sources[d].is_derived()) || given.has_value(i, reg)
     };
     let mut needed: Vec<InstId> = Vec::new();
-    let mut passed = vec![false; body.flow.value_count()];
-    // Adds the definitions that an instruction sees, each value once.
+    let mut seen = SeenOnce::new(body);
     let mut need = |needed: &mut Vec<InstId>, at: InstId, reg: Reg| {
-        let mut work = match body.flow.seen(at, reg) {
-            Seen::Nothing => Vec::new(),
-            Seen::Inst(def) => {
-                needed.extend(Some(def).filter(|&i| !recorded(i, reg)));
-                Vec::new()
-            }
-            Seen::Value(v) => vec![v],
-        };
-        while let Some(v) = work.pop() {
-            if !std::mem::replace(&mut passed[v as usize], true) {
-                let node = body.flow.value(v);
-                needed.extend(node.defs.iter().filter(|&&i| !recorded(i, reg)));
-                work.extend(node.from);
-            }
-        }
+        needed.extend(seen.defs(body, at, reg).into_iter().filter(|&i| !recorded(i, reg)));
     };
     for &d in computed {
         let decision = &body.decisions[d];

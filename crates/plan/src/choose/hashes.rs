@@ -13,11 +13,10 @@
 
 use std::collections::BTreeSet;
 
-use prlx_isa::dataflow::Seen;
 use prlx_isa::view::{Async, AsyncStep, Class, Effect, FunctionKind, Inst, InstId, Queue, Reg, Role, Space};
 
 use crate::choose::lower;
-use crate::function::body::{Body, in_role, is_param, read, regs, written};
+use crate::function::body::{Body, SeenOnce, in_role, is_param, read, regs, written};
 use crate::function::points::outer_memory;
 
 /// Accesses of a function whose values can be hashed.
@@ -29,18 +28,18 @@ pub(crate) struct Hashable {
 }
 
 /// What level `fingerprint` may hash in a function, and must.
-pub(crate) struct Hashes {
+pub(crate) struct Hashes<'a> {
     /// Loads whose results can be hashed.
-    pub loads: BTreeSet<InstId>,
+    pub loads: &'a BTreeSet<InstId>,
     /// Those of them that addresses of stores follow from.
     pub addresses: BTreeSet<InstId>,
     /// Instructions that no decoder evaluates, but of which equal inputs make equal results.
     pub on_device: BTreeSet<InstId>,
 }
 
-impl Hashes {
+impl<'a> Hashes<'a> {
     /// `None` if all loads must be hashed.
-    pub fn of(body: &Body<'_>, hashable: &Hashable) -> Option<Hashes> {
+    pub fn of(body: &Body<'_>, hashable: &'a Hashable) -> Option<Hashes<'a>> {
         if body.function.kind == FunctionKind::Device {
             return None;
         }
@@ -48,7 +47,7 @@ impl Hashes {
         let by_parameters = by_parameters(body);
         let mut on_device = lower::on_device(body);
         on_device.retain(|at| !by_parameters.contains(at));
-        Some(Hashes { loads: hashable.loads.clone(), addresses, on_device })
+        Some(Hashes { loads: &hashable.loads, addresses, on_device })
     }
 }
 
@@ -57,7 +56,7 @@ impl Hashes {
 fn addresses(body: &Body<'_>, hashable: &Hashable) -> Option<BTreeSet<InstId>> {
     let mut found = BTreeSet::new();
     let mut passed: BTreeSet<InstId> = BTreeSet::new();
-    let mut values = vec![false; body.flow.value_count()];
+    let mut seen = SeenOnce::new(body);
     let mut open: Vec<(InstId, Reg)> = Vec::new();
     for at in (0..body.function.insts.len() as u32).map(InstId) {
         let inst = body.inst(at);
@@ -74,22 +73,7 @@ fn addresses(body: &Body<'_>, hashable: &Hashable) -> Option<BTreeSet<InstId>> {
         }
     }
     while let Some((at, reg)) = open.pop() {
-        let mut defs = Vec::new();
-        match body.flow.seen(at, reg) {
-            Seen::Nothing => {}
-            Seen::Inst(def) => defs.push(def),
-            Seen::Value(v) => {
-                let mut work = vec![v];
-                while let Some(v) = work.pop() {
-                    if !std::mem::replace(&mut values[v as usize], true) {
-                        let node = body.flow.value(v);
-                        defs.extend(node.defs.iter().copied());
-                        work.extend(node.from);
-                    }
-                }
-            }
-        }
-        for def in defs.into_iter().filter(|def| passed.insert(*def)) {
+        for def in seen.defs(body, at, reg).into_iter().filter(|def| passed.insert(*def)) {
             let inst = body.inst(def);
             match inst.class {
                 _ if hashable.loads.contains(&def) => {

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
 use prlx_isa::cfg::Cfg;
-use prlx_isa::dataflow::{self, Decision, Def, DefUse, SteerKind};
+use prlx_isa::dataflow::{self, Decision, Def, DefUse, Seen, SteerKind};
 use prlx_isa::view::{
     Block, BlockId, Class, FuncId, Function, Guard, Inst, InstId, LocId, Module, Operand, Reg, Role, Space,
     Type,
@@ -365,6 +365,34 @@ pub fn end_place(body: &Body<'_>, at: Option<InstId>) -> At {
 /// Registers that an instruction writes.
 pub fn written(inst: &Inst) -> Vec<Reg> {
     regs(&in_role(inst, &[Role::Def, Role::UseDef]))
+}
+
+/// Definitions that instructions see, each value of the data flow looked at once: in all that is linear in
+/// the data flow, where lists of definitions by use can be its square.
+pub struct SeenOnce(Vec<bool>);
+
+impl SeenOnce {
+    /// Of `body`, of which nothing was looked at.
+    pub fn new(body: &Body<'_>) -> SeenOnce {
+        SeenOnce(vec![false; body.flow.value_count()])
+    }
+    /// The definitions of `reg` that `at` sees, but those in values that were looked at before.
+    pub fn defs(&mut self, body: &Body<'_>, at: InstId, reg: Reg) -> Vec<InstId> {
+        let mut defs = Vec::new();
+        let mut work = match body.flow.seen(at, reg) {
+            Seen::Nothing => Vec::new(),
+            Seen::Inst(def) => return vec![def],
+            Seen::Value(v) => vec![v],
+        };
+        while let Some(v) = work.pop() {
+            if !std::mem::replace(&mut self.0[v as usize], true) {
+                let node = body.flow.value(v);
+                defs.extend(node.defs);
+                work.extend(node.from);
+            }
+        }
+        defs
+    }
 }
 
 /// Registers that an instruction reads, its guard not among them.

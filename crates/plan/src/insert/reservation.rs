@@ -13,9 +13,11 @@
 //! nothing reads a word with places that are not filled yet.
 
 use std::collections::{BTreeMap, HashSet};
+use std::convert::Infallible;
 
 use prlx_isa::view::{self, BlockId, Class, InstId};
 use prlx_trace::device::{COUNT_BITS, LastWord, WORD_BITS};
+use prlx_trace::kernel::Level;
 
 use crate::function::body::Body;
 use crate::insert::spots::Spots;
@@ -47,8 +49,8 @@ pub(crate) fn reserve(body: &Body<'_>, spots: &mut Spots) {
 /// Removes the rooms of iteration counts that are free anyway.
 fn needless(body: &Body<'_>, spots: &mut Spots) {
     // An error is for `check_capacity` to report.
-    let Ok(rooms) = rooms(body, spots) else { return };
     let kernel = body.function.kind == view::FunctionKind::Kernel;
+    let Ok(rooms) = rooms(body, spots, kernel) else { return };
     for (part, free) in rooms.into_iter().enumerate() {
         let Some(mut free) = free else { continue };
         for insertion in spots.run_mut(body, BlockId(part as u32)).flatten() {
@@ -332,26 +334,39 @@ fn step(insertion: &Insertion, taken: u32) -> u32 {
 
 /// By part: the most bits that can have been taken since the last reserve when it is entered.
 fn forward(body: &Body<'_>, spots: &Spots) -> Vec<Option<u32>> {
-    let mut taken: Vec<Option<u32>> = vec![None; body.parts.len()];
-    if let Some(first) = taken.first_mut() {
-        *first = Some(spots.at(At::Entry).iter().fold(0, |t, i| step(i, t)));
+    let start = spots.at(At::Entry).iter().fold(0, |t, i| step(i, t));
+    let through = |part: BlockId, taken: u32| spots.run(body, part).fold(taken, |t, i| step(i, t));
+    let Ok(taken) = spread(body, start, |part, taken| Ok::<u32, Infallible>(through(part, taken)), u32::max);
+    taken
+}
+
+/// By part: what holds when it is entered, if `start` holds at the entry and `through` says what a part makes
+/// of it. Of several ways, `join` takes the one that counts. `None` if it can't be reached.
+fn spread<E>(
+    body: &Body<'_>,
+    start: u32,
+    through: impl Fn(BlockId, u32) -> Result<u32, E>,
+    join: fn(u32, u32) -> u32,
+) -> Result<Vec<Option<u32>>, E> {
+    let mut before: Vec<Option<u32>> = vec![None; body.parts.len()];
+    if let Some(first) = before.first_mut() {
+        *first = Some(start);
     }
     let mut changed = true;
     while changed {
         changed = false;
         for &part in &body.graph.order {
-            let Some(start) = taken[part.index()] else { continue };
-            let end = spots.run(body, part).fold(start, |t, i| step(i, t));
+            let Some(held) = before[part.index()] else { continue };
+            let after = through(part, held)?;
             for s in body.succs(part) {
-                let old = taken[s.index()];
-                if old.is_none_or(|o| o < end) {
-                    taken[s.index()] = Some(end);
-                    changed = true;
-                }
+                let old = before[s.index()];
+                let new = Some(old.map_or(after, |old| join(old, after)));
+                changed |= new != old;
+                before[s.index()] = new;
             }
         }
     }
-    taken
+    Ok(before)
 }
 
 /// Proves that no path appends bits without room, by what each reserve promises alone, that bits which share
@@ -379,46 +394,34 @@ pub fn check_capacity(plan: &Plan, module: &view::Module) -> Result<(), String> 
             filled(spots.run(&body, part)).map_err(|e| format!("{} {part:?}: {e}", body.function.name))?;
         }
         unwritten(&body, &spots).map_err(|e| format!("{}: {e}", body.function.name))?;
-        rooms(&body, &spots)?;
+        let own =
+            body.function.kind == view::FunctionKind::Kernel || plan.request.level == Level::Fingerprint;
+        rooms(&body, &spots, own)?;
     }
     Ok(())
 }
 
-/// By part: the bits that are surely free when it is entered. `None` if it can't be reached.
-fn rooms(body: &Body<'_>, spots: &Spots) -> Result<Vec<Option<u32>>, String> {
-    let kernel = body.function.kind == view::FunctionKind::Kernel;
-    let mut rooms: Vec<Option<u32>> = vec![None; body.parts.len()];
-    if let Some(first) = rooms.first_mut() {
-        *first = Some(room(spots.at(At::Entry).iter(), 0, kernel)?);
-    }
-    let mut changed = true;
-    while changed {
-        changed = false;
-        for &part in &body.graph.order {
-            let Some(free) = rooms[part.index()] else { continue };
-            let free = room(spots.run(body, part), free, kernel)
-                .map_err(|e| format!("{} {part:?}: {e}", body.function.name))?;
-            for s in body.succs(part) {
-                let old = rooms[s.index()];
-                if old.is_none_or(|o| o > free) {
-                    rooms[s.index()] = Some(free);
-                    changed = true;
-                }
-            }
-        }
-    }
-    Ok(rooms)
+/// By part: the bits that are surely free when it is entered. `None` if it can't be reached. `own`: whether
+/// the function begins with an empty word of its own.
+fn rooms(body: &Body<'_>, spots: &Spots, own: bool) -> Result<Vec<Option<u32>>, String> {
+    let start = room(spots.at(At::Entry).iter(), 0, own)?;
+    let through = |part: BlockId, free: u32| {
+        let after = room(spots.run(body, part), free, own);
+        after.map_err(|e| format!("{} {part:?}: {e}", body.function.name))
+    };
+    spread(body, start, through, u32::min)
 }
 
 /// The room that is surely left after `insertions`.
 fn room<'i>(
     insertions: impl Iterator<Item = &'i Insertion>,
     mut free: u32,
-    kernel: bool,
+    own: bool,
 ) -> Result<u32, String> {
     for i in insertions {
         match i.action {
-            Action::Begin => free = if kernel { WORD_BITS } else { 0 },
+            Action::Begin => free = if own { WORD_BITS } else { 0 },
+            Action::FoldWord => free = WORD_BITS,
             Action::Restore => free = 0,
             Action::Reserve { bits: room } | Action::TripEnd { room, .. } if room > WORD_BITS => {
                 return Err(format!("{:?} reserves {room}", i.at));

@@ -17,13 +17,14 @@ use crate::plan::{Action, At, Insertion, RollingHash, WordBits};
 /// Lets predicates that are appended in one part, with nothing between that reads the word, share the shift
 /// of the first. To be called when the reserves are in place.
 pub(crate) fn share_shifts(body: &Body<'_>, spots: &mut Spots) {
-    let predicate = |reg: Reg| body.function.regs.get(reg.index()).is_some_and(|r| r.ty == Type::Pred);
     for part in (0..body.parts.len() as u32).map(BlockId) {
         let mut group: Vec<&mut WordBits> = Vec::new();
         for insertion in spots.run_mut(body, part).flatten() {
             let reads = reads_word(&insertion.action);
             match &mut insertion.action {
-                Action::Bits { reg, bits: 1, into, .. } if insertion.guard.is_none() && predicate(*reg) => {
+                Action::Bits { reg, bits: 1, into, .. }
+                    if insertion.guard.is_none() && is_predicate(body, *reg) =>
+                {
                     group.push(into);
                 }
                 _ if reads => share_shift(&mut group),
@@ -48,7 +49,6 @@ fn share_shift(group: &mut Vec<&mut WordBits>) {
 /// Level `fingerprint`: gathers predicates that are folded in one part in the lane's word, which is folded
 /// once. Each takes one instruction then, where it took three.
 pub(crate) fn gather(body: &Body<'_>, spots: &mut Spots) {
-    let predicate = |reg: Reg| body.function.regs.get(reg.index()).is_some_and(|r| r.ty == Type::Pred);
     for part in (0..body.parts.len() as u32).map(BlockId) {
         let mut lists: Vec<&mut Vec<Insertion>> = spots.run_mut(body, part).collect();
         // Places of the predicates that are folded together: of their lists, and in these.
@@ -56,7 +56,7 @@ pub(crate) fn gather(body: &Body<'_>, spots: &mut Spots) {
         for (l, list) in lists.iter().enumerate() {
             for (i, insertion) in list.iter().enumerate() {
                 let full = groups.last().is_some_and(|group| group.len() == WORD_BITS as usize);
-                let gathered = folded(insertion).is_some_and(|(_, reg)| predicate(reg));
+                let gathered = folded(insertion).is_some_and(|(_, reg)| is_predicate(body, reg));
                 if full || !gathered && breaks(&insertion.action) {
                     groups.push(Vec::new());
                 }
@@ -66,13 +66,10 @@ pub(crate) fn gather(body: &Body<'_>, spots: &mut Spots) {
             }
         }
         for group in groups.into_iter().rev().filter(|group| group.len() > 1) {
-            let mut shift = group.len() as u8;
-            let mut to = shift;
             for &(l, i) in &group {
                 let insertion = &mut lists[l][i];
                 let Some((site, reg)) = folded(insertion) else { continue };
-                to -= 1;
-                let into = WordBits { shift: std::mem::take(&mut shift), to };
+                let into = WordBits::alone(1);
                 insertion.action = Action::Bits { site, reg, from: 0, bits: 1, into };
             }
             if let Some(&(l, i)) = group.last() {
@@ -81,6 +78,7 @@ pub(crate) fn gather(body: &Body<'_>, spots: &mut Spots) {
             }
         }
     }
+    share_shifts(body, spots);
 }
 
 /// The site and the register of a decision that all lanes fold into the hash of control.
@@ -96,16 +94,21 @@ fn folded(insertion: &Insertion) -> Option<(Option<SiteId>, Reg)> {
     }
 }
 
+/// Whether a register is a predicate.
+fn is_predicate(body: &Body<'_>, reg: Reg) -> bool {
+    body.function.regs.get(reg.index()).is_some_and(|r| r.ty == Type::Pred)
+}
+
 /// Whether decisions on both sides of an action are not folded together: it folds into their hash itself, or
 /// needs it.
 fn breaks(action: &Action) -> bool {
-    let other = |into: &RollingHash| *into != RollingHash::Control;
-    !matches!(action, Action::Fold { into, .. } if other(into)) && reads_word(action)
+    matches!(action, Action::Fold { into: RollingHash::Control, .. }) || reads_word(action)
 }
 
 /// Whether an action reads or replaces the lane's word, all of it.
 fn reads_word(action: &Action) -> bool {
-    !matches!(action, Action::TripBegin { .. } | Action::TripAdd { .. } | Action::TripRead { .. })
+    use Action::{Fold, TripAdd, TripBegin, TripRead};
+    !matches!(action, TripBegin { .. } | TripAdd { .. } | TripRead { .. } | Fold { .. })
 }
 
 /// That each shift of the word in a part is filled by the bits behind it.

@@ -131,10 +131,10 @@ fn every_level_of_every_module() {
         let (module, _) = ptx::read(&source);
         let reference = plan(&module, Level::Path, false);
         let path = plan(&module, Level::Path, true);
-        for p in [&reference, &path] {
+        let others = [Level::Fingerprint, Level::Events, Level::Operands].map(|l| plan(&module, l, true));
+        for p in [&reference, &path, &others[0]] {
             check_capacity(p, &module).unwrap_or_else(|e| panic!("{name}: {e}"));
         }
-        let others = [Level::Fingerprint, Level::Events, Level::Operands].map(|l| plan(&module, l, true));
         for p in others.iter().chain([&reference, &path]) {
             in_range(&name, p, &module);
             let same = p.module.sites.iter().map(fixed).eq(path.module.sites.iter().map(fixed));
