@@ -420,7 +420,7 @@ impl WarpDecoder<'_> {
     }
 
     fn frame_of(&self, first: usize, warps: impl Iterator<Item = WarpChunks>) -> DecodedFrame {
-        if self.level == Level::Path {
+        if self.level.in_words() {
             return self.frame_of_paths(first, warps);
         }
         let (mut recorded, mut dropped, mut complaints) = (0, 0u64, Complaints::default());
@@ -445,7 +445,7 @@ impl WarpDecoder<'_> {
         let warps = (WarpId(self.memory.first_warp + positions.start as u64), positions.len());
         let (frame, recorded) = match self.level {
             Level::Fingerprint => (StreamFrame::of_prints(first, warps, layout, finals), 0),
-            Level::Path => {
+            Level::Path | Level::Values => {
                 let lanes = self.warp_size.lanes() as usize;
                 StreamFrame::of_last_words(first, warps, lanes, (layout.last_word, finals))
             }
@@ -520,7 +520,7 @@ impl WarpDecoder<'_> {
             }
             Level::Events => Lanes::Events(self.events(&mut found)),
             // `frame_of_paths` decodes paths, and a probe program has no streams.
-            Level::Path | Level::Probe => Lanes::default(),
+            Level::Path | Level::Values | Level::Probe => Lanes::default(),
         };
         let stream = WarpStream { warp: found.warp, dropped: found.lost_elements(), lanes: streams };
         (stream, found.complaints)

@@ -21,7 +21,7 @@ pub use decode::statics::kernel_params;
 pub use insert::reservation::check_capacity;
 pub use plan::{
     Action, At, EventRow, Filter, FunctionPlan, Insertion, MostWritten, Plan, RecordingRequest,
-    RegisterChoice, RollingHash, SpanBegin, SpanEnd, Word, WordBits,
+    RegisterChoice, RollingHash, SpanBegin, SpanEnd, Word, WordBits, value_hash,
 };
 pub use probe::program::{BoundProbe, ProbeProgram};
 pub use probe::state::{

@@ -16,10 +16,11 @@ use std::collections::BTreeSet;
 
 use prlx_isa::view::{self, Class, FuncId, FunctionKind, InstId, Operand, Role};
 use prlx_trace::SiteId;
-use prlx_trace::device::hashing;
+use prlx_trace::device::{VALUE_BITS, hashing};
 use prlx_trace::kernel::{Function, Level, Module, Site, Source};
 
 use crate::choose::elide::{self, Given};
+use crate::choose::stored::Stored;
 use crate::choose::{choice, convergence, cut, select};
 use crate::decode::{program, statics};
 use crate::function::body::{self, Body, PartEnd};
@@ -139,26 +140,37 @@ impl<'a> Prepared<'a> {
             None => select::kept(request.level, &request.filter, &body, &points, &taken, walked),
         };
         // Other levels have visits of single sites, of which none is left out.
-        let waits = !matches!(request.level, Level::Path | Level::Fingerprint);
+        let waits = !request.level.in_words() && request.level != Level::Fingerprint;
+        let stored = match request.level {
+            Level::Values if why.is_none() => {
+                let asked = select::values(&request.filter, &body, &points, &taken);
+                Stored::of(&body, &points, &asked, &kept)
+            }
+            _ => Stored::default(),
+        };
         let hashable = || record::hashable(&body, &points, &taken);
         let mut choice = match request.level {
             Level::Fingerprint if !request.elide => {
                 choice::Choice { hashed: cut::results(&body, &hashable().loads), ..elide::all(&body, &kept) }
             }
-            _ if !request.elide => elide::all(&body, &kept),
-            Level::Path => cut::choose(&body, &kept),
+            _ if !request.elide => {
+                choice::Choice { stored: stored.insts.clone(), ..elide::all(&body, &kept) }
+            }
+            Level::Path | Level::Values => cut::choose(&body, &kept, &stored.insts),
             Level::Fingerprint => cut::choose_hashed(&body, &kept, &hashable()),
             _ => {
-                let hashed = BTreeSet::new();
-                elide::choose(&Given { body: &body, kept: &kept, waits, values: &[], hashed: &hashed })
+                let (hashed, stored) = (BTreeSet::new(), &stored.insts);
+                elide::choose(&Given { body: &body, kept: &kept, waits, values: &[], stored, hashed: &hashed })
             }
         };
         for ((p, site), taken) in points.iter().zip(&mut sites).zip(&taken) {
             if let Some(d) = p.decision {
                 site.source = choice.sources[d];
+            } else if p.at.is_some_and(|at| choice.stored.contains(&at)) {
+                site.source = Source::Bits(VALUE_BITS);
             }
             let needed =
-                p.decision.is_some_and(|d| kept[d]) && matches!(request.level, Level::Path | Level::Events);
+                p.decision.is_some_and(|d| kept[d]) && (request.level.in_words() || request.level == Level::Events);
             let left_out = p.decision.is_some_and(|d| !kept[d]);
             site.skipped = match why {
                 Some(why) => Some(why.to_owned()),
@@ -166,6 +178,9 @@ impl<'a> Prepared<'a> {
                 None if left_out => Some("not recorded at this level".to_owned()),
                 None => None,
             };
+        }
+        for (site, why) in stored.skipped {
+            sites[(site.0 - first) as usize].skipped = Some(why);
         }
         let mut quiet = vec![false; points.len()];
         if request.level == Level::Events {
@@ -253,13 +268,14 @@ fn idle(
         p.body.function.kind == FunctionKind::Device
             && !ends
             && p.choice.values.is_empty()
+            && p.choice.stored.is_empty()
             && !p.choice.sources.iter().any(writes)
     };
     let mut idle: Vec<bool> = prepared
         .iter()
         .zip(bound)
         .map(|(p, bound)| match request.level {
-            Level::Path => request.elide && quiet(p),
+            Level::Path | Level::Values => request.elide && quiet(p),
             Level::Probe => needs_no_state(&p.body, bound),
             _ => false,
         })

@@ -70,6 +70,9 @@ pub const MAGAZINE_COUNT: u32 = 16;
 pub const WORD_BITS: u32 = 30;
 /// Number of bits of a small trip count among decisions.
 pub const COUNT_BITS: u8 = 6;
+/// Level `values`: number of bits among decisions that stand for what a lane stores. Four of them fit a word,
+/// and one fits the byte that a lane leaves at its end.
+pub const VALUE_BITS: u8 = 7;
 /// The parts in which a recorded value of `bits` bits lies among the decisions of `path`, in their order: the
 /// lowest bit and the number of bits of each. The high part comes first and may be short; each part fits a
 /// word.
@@ -197,7 +200,7 @@ impl Finals {
 pub fn final_bytes(level: Level, finals: Finals) -> u64 {
     match level {
         Level::Fingerprint => finals.bytes(),
-        Level::Path => finals.last_word.bytes() * finals.warp_size.lanes(),
+        Level::Path | Level::Values => finals.last_word.bytes() * finals.warp_size.lanes(),
         Level::Events | Level::Operands | Level::Probe => 0,
     }
 }
@@ -529,7 +532,7 @@ impl Shape {
     pub const fn of(level: Level, warp_size: WarpSize) -> Shape {
         let lanes = warp_size.lanes();
         match level {
-            Level::Path => Shape { element: 4, lanes },
+            Level::Path | Level::Values => Shape { element: 4, lanes },
             // A probe program has no streams, so any shape will do.
             Level::Fingerprint | Level::Operands | Level::Probe => Shape { element: 8, lanes },
             Level::Events => {

@@ -573,8 +573,9 @@ pub fn parse(
         return Err(from.error("the frame is that of other warps"));
     }
     let kinds = infos.iter().map(|_| Level::take(&mut from)).collect::<Result<Vec<_>, Error>>()?;
-    if kinds.contains(&Level::Probe) {
-        return Err(from.error("a probe program has no streams"));
+    // Words are of level `path` here, also those of launches at level `values`.
+    if let Some(kind) = kinds.iter().find(|k| matches!(k, Level::Probe | Level::Values)) {
+        return Err(from.error(format!("level {} has no streams of its own", kind.name())));
     }
     let mut of_level = |level: Level| {
         let n = kinds.iter().filter(|k| **k == level).count();
@@ -600,7 +601,7 @@ pub fn parse(
             Level::Fingerprint => fingerprints.next(),
             Level::Events => events.next(),
             Level::Operands => operands.next(),
-            Level::Probe => None,
+            Level::Probe | Level::Values => None,
         };
         let lanes = lanes.unwrap_or_default();
         WarpStream { warp: info.warp, dropped: info.dropped, lanes }

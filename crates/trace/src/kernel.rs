@@ -410,7 +410,8 @@ codes! {
         Path = 1 "path", /// Events of 16 bytes with exact lane masks.
         Events = 2 "events", /// Operands of all lanes, within a window.
         Operands = 3 "operands", /// What a probe program records: tables, no streams.
-        Probe = 4 "probe",
+        Probe = 4 "probe", /// As `path`, and bits of a hash of what each lane stores. Since version 20.
+        Values = 5 "values",
     }
     /// Why a launch ended early.
     FaultKind {
@@ -444,7 +445,12 @@ pub use codes_table::{Alu, FaultKind, Fidelity, Level, NodeKind, Scalar, SiteCla
 
 impl Level {
     /// The levels that are recorders: all but a probe program.
-    pub const RECORDERS: &[Level] = &[Level::Fingerprint, Level::Path, Level::Events, Level::Operands];
+    pub const RECORDERS: &[Level] = &[Level::Fingerprint, Level::Path, Level::Values, Level::Events, Level::Operands];
+
+    /// Whether lanes write words, from which a decoder follows the path of each.
+    pub const fn in_words(self) -> bool {
+        matches!(self, Level::Path | Level::Values)
+    }
 
     /// The word that users read: `fingerprint` for [`Level::Fingerprint`]. Files and JSON keep
     /// [`Level::name`], which is `print`.

@@ -27,7 +27,7 @@ impl<'a> ReadParams<'a> {
     /// at levels at which decoding reads none.
     pub fn of(&mut self, launch: &Launch) -> Vec<u8> {
         let mut out = Vec::new();
-        if !matches!(launch.level, Level::Path | Level::Fingerprint) {
+        if !launch.level.in_words() && launch.level != Level::Fingerprint {
             return out;
         }
         let module = || self.modules.get(launch.module.index());

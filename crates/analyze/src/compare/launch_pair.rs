@@ -160,7 +160,8 @@ fn exchange(cx: &Context<'_>) -> Exchange {
 /// Why recordings that hash values in different ways cannot be compared. `None` if the level records no
 /// hashes.
 fn hashing_differs(level: Level) -> Option<String> {
-    let level = matches!(level, Level::Fingerprint | Level::Events).then(|| level.label())?;
+    let hashes = matches!(level, Level::Fingerprint | Level::Values | Level::Events);
+    let level = hashes.then(|| level.label())?;
     Some(format!(
         "one side was recorded by an older version that hashes values differently, so level {level} cannot \
          be compared: record it again"

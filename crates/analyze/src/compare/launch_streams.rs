@@ -45,7 +45,7 @@ pub(crate) fn streams(
     let mut lanes = Lanes { total: threads[0].max(threads[1]), ..Lanes::default() };
     // At these levels, decoding reads the launches as well.
     let equal_content_suffices = match ra.launch.level {
-        Level::Path | Level::Fingerprint => cx.equal_words_suffice,
+        Level::Path | Level::Values | Level::Fingerprint => cx.equal_words_suffice,
         Level::Events | Level::Operands | Level::Probe => same_sites,
     };
     let whole = |warp: WarpId, dropped: [u64; 2]| {

@@ -61,8 +61,8 @@ pub(crate) fn inline_modules<'l>(
     let mut out = InlinedModules::new();
     for both in launches {
         // Hashes and operands refer to sites as they were recorded.
-        let walked =
-            both.iter().all(|l| l.skipped.is_none() && matches!(l.level, Level::Path | Level::Events));
+        let walked = |level: Level| level.in_words() || level == Level::Events;
+        let walked = both.iter().all(|l| l.skipped.is_none() && walked(l.level));
         if !walked || !seen.insert(kernel_pair(both)) {
             continue;
         }

@@ -11,12 +11,13 @@ use crate::report::Coverage;
 /// The gaps of a launch as texts, sorted by keys that also prevent duplicates.
 pub(crate) type Gaps = BTreeMap<String, String>;
 
-/// Whether a recording level includes a site. Level `path` includes decisions only. Level `events` includes
-/// loads and barriers only if they were asked for by class.
+/// Whether a recording level includes a site. Level `path` includes decisions only. Levels `values` and
+/// `events` include loads, and `events` barriers, only if they were asked for by class.
 pub(crate) fn recorded_at_level(level: Level, s: &Site) -> bool {
-    use SiteClass::{Branch, Guard, Load, Select, Switch, Sync};
+    use SiteClass::{Branch, Entry, Exit, Guard, Load, Select, Switch, Sync};
     match level {
         Level::Path => matches!(s.class, Branch | Guard | Select | Switch),
+        Level::Values => !matches!(s.class, Load | Sync | Entry | Exit),
         Level::Events => !matches!(s.class, Load | Sync),
         _ => true,
     }
@@ -52,6 +53,10 @@ pub(crate) fn unseen_memory(
         Level::Path if any(stores) => Some(
             "what the kernel stored was not compared: level path records decisions only (--digest compares \
              memory, --level fingerprint stored values)",
+        ),
+        Level::Values if any(stores) => Some(
+            "what the kernel stored was compared by hashes of a few bits only (--digest compares memory, --level \
+             fingerprint stored values)",
         ),
         Level::Fingerprint | Level::Events if any(sums_floats) => Some(
             "what the kernel's atomics left was not compared: sums of floating-point numbers depend on the order \

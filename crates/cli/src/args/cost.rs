@@ -55,10 +55,10 @@ pub struct CostArgs {
 }
 
 impl CostArgs {
-    /// The levels to measure: the given ones, or all three if nothing else is measured.
+    /// The levels to measure: the given ones, or all if nothing else is measured.
     pub fn levels(&self) -> Vec<Level> {
         if self.level.is_empty() && self.probe.is_empty() && self.markers.is_empty() {
-            vec![Level::Fingerprint, Level::Path, Level::Events]
+            vec![Level::Fingerprint, Level::Path, Level::Values, Level::Events]
         } else {
             self.level.clone()
         }

@@ -129,7 +129,7 @@ pub fn same(level: Level, a: &Run, b: &Run) -> Result<(), String> {
         for lane in a.launch.lanes(warp).lanes() {
             let at = |what: &str| format!("cta {} {warp} {lane}: {what}", warp.0 / a.launch.warps_per_cta());
             match level {
-                Level::Path | Level::Events => {
+                Level::Path | Level::Values | Level::Events => {
                     let (p, q) = (visits(a, &x, lane)?, visits(b, &y, lane)?);
                     if p != q {
                         let i = p.iter().zip(&q).take_while(|(p, q)| p == q).count();

@@ -53,7 +53,9 @@ pub fn action(
             hook.pred = Some(b.reg(*r));
         }
         Action::Event { value: Some(v), .. } => values(b, v, &mut hook.values)?,
-        Action::Fold { values: v, .. } | Action::Operands { values: v, .. } => {
+        Action::ValueHash { values: v, .. }
+        | Action::Fold { values: v, .. }
+        | Action::Operands { values: v, .. } => {
             for v in v {
                 values(b, v, &mut hook.values)?;
             }

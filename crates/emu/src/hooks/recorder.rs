@@ -6,8 +6,8 @@
 //! - Words, hashes and records are those of `prlx_trace::device` and `prlx_plan::Fold`.
 //! - Decisions without room are counted as dropped. Only a faulty plan has them.
 
-use prlx_plan::{Action, Plan, ProbeState, RollingHash};
-use prlx_trace::device::{COUNT_BITS, COUNT_MORE, COUNT_WORD, WORD_BITS, digest, low};
+use prlx_plan::{Action, Plan, ProbeState, RollingHash, value_hash};
+use prlx_trace::device::{COUNT_BITS, COUNT_MORE, COUNT_WORD, VALUE_BITS, WORD_BITS, digest, low};
 use prlx_trace::kernel::{Level, SiteClass};
 use prlx_trace::launch::{Event, Lanes, OperandRecord, WarpStream};
 use prlx_trace::{FuncId, LaneMask, SiteId, WarpId};
@@ -160,6 +160,10 @@ impl Recorder {
                 let Some(&p) = hook.values.first() else { return };
                 each_lane(m, |l| self.append(l, *bits, planes.value(p, l).unbounded_shr((*from).into())));
             }
+            Action::ValueHash { bits, .. } => each_lane(m, |l| {
+                let hash = value_hash(hook.values.iter().map(|&p| low(planes.value(p, l), *bits)));
+                self.append(l, VALUE_BITS, hash.into());
+            }),
             Action::TripBegin { .. }
             | Action::TripAdd { .. }
             | Action::TripRead { .. }
@@ -190,7 +194,7 @@ impl Recorder {
     /// Finishes the words and hashes of lanes that end.
     fn end_lanes(&mut self, m: u64) {
         each_lane(m, |l| {
-            if self.level == Level::Path && self.word[l] != 1 {
+            if self.level.in_words() && self.word[l] != 1 {
                 self.words[l].push(std::mem::replace(&mut self.word[l], 1));
             }
             let part = |i: usize| RollingHash::of_lane(self.hashes[l][i], l as u32);
@@ -351,7 +355,7 @@ impl Recorder {
             (all, ends)
         }
         let lanes = match self.level {
-            Level::Path => {
+            Level::Path | Level::Values => {
                 let (words, ends) = flat(self.words);
                 Lanes::Path { words, ends }
             }

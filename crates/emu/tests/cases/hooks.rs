@@ -157,6 +157,7 @@ pub fn trials() -> Vec<Trial> {
         for (level, elide) in [
             (Level::Path, false),
             (Level::Path, true),
+            (Level::Values, true),
             (Level::Fingerprint, true),
             (Level::Events, true),
             (Level::Operands, true),

@@ -80,7 +80,7 @@ impl StateLayout {
         };
         let mut size = CONTEXT_AT + 8;
         match level {
-            Level::Path => shared.push(StateRegister::new("word", 4, Some(1), Some(16))),
+            Level::Path | Level::Values => shared.push(StateRegister::new("word", 4, Some(1), Some(16))),
             Level::Fingerprint => {
                 for i in 0..4 {
                     let start = Some(RollingHash::START.into());

@@ -121,8 +121,8 @@ impl Lowering<'_> {
             return;
         }
         match self.state.level {
-            Level::Path if !self.writes() => {}
-            Level::Path => self.write_last_word(s),
+            Level::Path | Level::Values if !self.writes() => {}
+            Level::Path | Level::Values => self.write_last_word(s),
             Level::Fingerprint => self.write_warp_hashes(s),
             Level::Events | Level::Operands => {}
             Level::Probe => {

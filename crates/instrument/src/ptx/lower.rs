@@ -240,6 +240,9 @@ impl Lowering<'_> {
                 let ends_chain = site.is_some_and(|site| self.chain_ends.contains(&site));
                 self.bits(s, *reg, (*from, *bits, *into), guard, ends_chain);
             }
+            Action::ValueHash { values, bits, .. } => {
+                self.value_hash(s, &self.moved(values, *bits), guard);
+            }
             Action::TripBegin { counter } => self.trip_begin(s, *counter, guard),
             Action::TripAdd { counter } => self.trip_add(s, *counter, guard),
             Action::TripRead { counter, reg, less } => self.trip_read(s, *counter, *reg, *less),

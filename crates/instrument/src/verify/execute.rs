@@ -203,6 +203,10 @@ fn apply(
             let moved: Vec<u64> = scalars(values).into_iter().map(|v| low(v, *bits)).collect();
             lane.fold(*into, &moved);
         }
+        Action::ValueHash { values, bits, .. } => {
+            let moved: Vec<u64> = scalars(values).into_iter().map(|v| low(v, *bits)).collect();
+            lane.value_hash(&moved);
+        }
         Action::FoldWord => lane.fold_word(),
         Action::Checkpoint { every } => lane.checkpoint(*every),
         Action::Event { .. } => {} // see `event`

@@ -14,7 +14,7 @@ use crate::verify::function::{FunctionPair, Inputs, InsertedCode, calls_recorded
 /// Names of the state registers that a callee receives, or (`back`) returns.
 pub(super) fn handed_over(plan: &Plan, back: bool) -> Vec<String> {
     let names: &[&str] = match (plan.request.level, back) {
-        (Level::Path, _) => &["cursor", "word"],
+        (Level::Path | Level::Values, _) => &["cursor", "word"],
         (Level::Fingerprint, _) => &["cursor", "hash0", "hash1", "hash2", "hash3", "edges"],
         (Level::Events, _) | (Level::Operands, true) => &["cursor"],
         (Level::Operands, false) => &["cursor", "first", "span"],

@@ -12,7 +12,8 @@ use prlx_trace::kernel::Level;
 use prlx_trace::{SiteId, WarpSize};
 
 /// Levels with a recorder.
-pub const LEVELS: [Level; 4] = [Level::Fingerprint, Level::Path, Level::Events, Level::Operands];
+pub const LEVELS: [Level; 5] =
+    [Level::Fingerprint, Level::Path, Level::Values, Level::Events, Level::Operands];
 
 /// The repository's root.
 pub fn root() -> PathBuf {
@@ -79,7 +80,7 @@ fn function(module: &Module, f: &Function, id: FuncId, level: Level) -> Function
         let first = f.blocks[inst.block.index()].insts.start == i as u32;
         if first {
             match level {
-                Level::Path => {
+                Level::Path | Level::Values => {
                     add(At::Before(at), None, Action::Reserve { bits: 7 });
                     add(At::Before(at), None, Action::TripBegin { counter: 0 });
                     add(At::Before(at), None, Action::TripAdd { counter: 0 });
@@ -95,7 +96,7 @@ fn function(module: &Module, f: &Function, id: FuncId, level: Level) -> Function
         }
         match inst.class {
             Class::Return | Class::Exit => {
-                if level == Level::Path {
+                if level.in_words() {
                     add(At::Before(at), inst.guard, Action::TripEnd { counter: 0, room: 7 });
                 }
                 let trap = opcode(inst).op == Some(Op::Trap);
@@ -133,10 +134,11 @@ fn function(module: &Module, f: &Function, id: FuncId, level: Level) -> Function
             let site = sites();
             let bits = [ALL, 8, 16, 32][site.index() % 4];
             let action = match level {
-                Level::Path if f.regs[reg.index()].ty == Type::Pred => {
+                Level::Path | Level::Values if f.regs[reg.index()].ty == Type::Pred => {
                     Action::Bits { site: Some(site), reg, from: 0, bits: 1, into: WordBits::alone(1) }
                 }
                 Level::Path | Level::Probe => continue,
+                Level::Values => Action::ValueHash { site, values: vec![value, Operand::Int(-3)], bits },
                 Level::Fingerprint => {
                     Action::Fold { site: Some(site), into: RollingHash::Loaded, values: vec![value], bits }
                 }

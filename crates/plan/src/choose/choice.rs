@@ -20,6 +20,8 @@ pub(crate) struct Choice {
     pub trips: Vec<Trip>,
     /// Values that are recorded, in the order of the text.
     pub values: Vec<RecordedValue>,
+    /// Level `values`: the instructions at which bits that stand for a value are recorded.
+    pub stored: BTreeSet<InstId>,
     /// Level `fingerprint`: what is hashed beside decisions and stored values: instructions, and the
     /// registers that they write.
     pub hashed: BTreeSet<(InstId, Reg)>,
@@ -30,7 +32,8 @@ pub(crate) struct Choice {
 impl Choice {
     /// Whether a value is recorded in block `part`.
     pub fn records_value_in(&self, body: &Body<'_>, part: BlockId) -> bool {
-        self.values.iter().any(|v| body.inst(v.at).block == part)
+        let of_cut = self.values.iter().map(|v| v.at);
+        of_cut.chain(self.stored.iter().copied()).any(|at| body.inst(at).block == part)
     }
 }
 

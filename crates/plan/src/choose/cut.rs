@@ -1,4 +1,4 @@
-//! Levels `path` and `fingerprint`: chooses values to record in place of the decisions that follow from them.
+//! Levels `path`, `values` and `fingerprint`: chooses values to record in place of the decisions that follow from them.
 //!
 //! Between what a decoder cannot know (loads, other arithmetic than [`lower`] has) and the decisions lies a
 //! graph of values. What is recorded must separate the two: it is a cut of this graph, and the cheapest is
@@ -47,11 +47,12 @@ const COUNT: u64 = 10;
 /// Edges of the graph that the search for the cheapest cut may look at.
 const WORK: u64 = 1 << 24;
 
-/// Chooses for `body` as [`elide::choose`] does, and values too where that is cheaper.
-pub(crate) fn choose(body: &Body<'_>, kept: &[bool]) -> Choice {
+/// Chooses for `body` as [`elide::choose`] does, and values too where that is cheaper. `stored`: where bits
+/// of stored values are recorded.
+pub(crate) fn choose(body: &Body<'_>, kept: &[bool], stored: &BTreeSet<InstId>) -> Choice {
     let hashed = BTreeSet::new();
     let choose = |values: &[RecordedValue]| {
-        elide::choose(&Given { body, kept, waits: false, values, hashed: &hashed })
+        elide::choose(&Given { body, kept, waits: false, values, stored, hashed: &hashed })
     };
     let choice = choose(&[]);
     let values = values(body, kept, &choice, Form::Bits);
@@ -66,8 +67,9 @@ pub(crate) fn choose(body: &Body<'_>, kept: &[bool]) -> Choice {
 
 /// Chooses for level `fingerprint` what is hashed beside stores: all loads, or the cheapest cut.
 pub(crate) fn choose_hashed(body: &Body<'_>, kept: &[bool], hashable: &Hashable) -> Choice {
+    let stored = BTreeSet::new();
     let choose = |hashed: &BTreeSet<(InstId, Reg)>| {
-        elide::choose(&Given { body, kept, waits: false, values: &[], hashed })
+        elide::choose(&Given { body, kept, waits: false, values: &[], stored: &stored, hashed })
     };
     let of_all = choose(&results(body, &hashable.loads));
     let Some(hashes) = Hashes::of(body, hashable) else { return of_all };
@@ -319,14 +321,9 @@ impl<'a> Graph<'a> {
         if !load && (self.varying.contains(&at) || waits || inst.roles.contains(&Role::UseDef)) {
             return None;
         }
-        // A decoder must know the guard, and code behind the instruction must be able to repeat it.
+        // Code behind the instruction must be able to repeat the guard.
         let known = |guard: Guard| {
-            let made = |def: &Def| match def {
-                Def::Inst(i) => self.decision(*i, guard.reg).is_some(),
-                Def::Entry => false,
-            };
-            let defs = body.flow.some_defs(at, guard.reg, 8);
-            defs.len() < 8 && defs.iter().all(made) && !written(inst).contains(&guard.reg)
+            knows_guard(body, self.kept, at, guard) && !written(inst).contains(&guard.reg)
         };
         if matches!(self.form, Form::Bits) && !inst.guard.is_none_or(known) {
             return None;
@@ -355,6 +352,16 @@ impl<'a> Graph<'a> {
         values.sort_by_key(|v| (v.place.order(), v.at, v.reg));
         values
     }
+}
+
+/// Whether decoders know the guard of `at`: recorded or computed decisions give it.
+pub(crate) fn knows_guard(body: &Body<'_>, kept: &[bool], at: InstId, guard: Guard) -> bool {
+    let made = |def: &Def| match def {
+        Def::Inst(i) => body.decision_of(*i, guard.reg).is_some_and(|d| kept[d]),
+        Def::Entry => false,
+    };
+    let defs = body.flow.some_defs(at, guard.reg, 8);
+    defs.len() < 8 && defs.iter().all(made)
 }
 
 /// Where the value that `at` writes to `reg` is recorded: before the first instruction of its block that uses

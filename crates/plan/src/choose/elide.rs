@@ -45,6 +45,8 @@ pub(crate) struct Given<'a> {
     pub waits: bool,
     /// Values that are recorded beside decisions.
     pub values: &'a [RecordedValue],
+    /// Instructions at which bits of a hash of what they store are recorded.
+    pub stored: &'a BTreeSet<InstId>,
     /// Values of which a hash is recorded: where two hashes agree, so do all decisions that follow.
     pub hashed: &'a BTreeSet<(InstId, Reg)>,
 }
@@ -96,6 +98,7 @@ pub(crate) fn choose(given: &Given<'_>) -> Choice {
         choice.waits.push(exit.decision);
     }
     choice.values = given.values.to_vec();
+    choice.stored = given.stored.clone();
     choice.hashed = given.hashed.clone();
     trips::count(body, &mut choice);
     choice

@@ -8,4 +8,5 @@ pub(crate) mod hashes;
 pub(crate) mod lower;
 pub(crate) mod min_cut;
 pub(crate) mod select;
+pub(crate) mod stored;
 pub(crate) mod trips;

@@ -28,7 +28,7 @@ pub(crate) fn kept(
         return kept;
     }
     let visited: std::collections::HashSet<InstId> = match level {
-        Level::Events => {
+        Level::Events | Level::Values => {
             let visits = points
                 .iter()
                 .zip(taken)
@@ -40,7 +40,7 @@ pub(crate) fn kept(
     for (p, taken) in points.iter().zip(taken) {
         let Some(d) = p.decision else { continue };
         let needed = |at: &InstId| visited.contains(at) || body.callee(*at).is_some_and(recorded);
-        // Level `events` knows every decision that level `path` knows, unless the filter names classes.
+        // `events` and `values` know every decision that `path` knows, unless the filter names classes.
         let every = level == Level::Path || filter.classes.is_empty();
         let asked = *taken && (every || wanted(filter, body, p));
         kept[d] = asked
@@ -78,6 +78,11 @@ pub(crate) fn events(
         walked || *taken && wanted(filter, body, p)
     };
     points.iter().zip(taken).map(event).collect()
+}
+
+/// By point: whether bits of what it stores are asked for at level `values`.
+pub(crate) fn values(filter: &Filter, body: &Body<'_>, points: &[Point], taken: &[bool]) -> Vec<bool> {
+    points.iter().zip(taken).map(|(p, taken)| *taken && wanted(filter, body, p)).collect()
 }
 
 /// Whether level `events` is asked for events of `p`'s kind: branches, switches, atomics, shared and global

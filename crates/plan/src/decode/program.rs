@@ -1,6 +1,7 @@
 //! The decode program: what a decoder does in each block.
 //!
-//! At every level it is what level `path` needs. [`Step::Visit`]s are added at level `events` only, for the
+//! At every level it is what level `path` needs. At level `values`, bits that stand for a stored value are
+//! read as a decision is ([`Step::Decide`]). [`Step::Visit`]s are added at level `events` only, for the
 //! points that have events there and are no decisions, and for barriers at which whole warps meet: decoding
 //! paths stays fast, and nothing else reads them.
 
@@ -12,6 +13,7 @@ use prlx_trace::{FuncId, LocId, LoopId, Slot};
 
 use crate::choose::choice::Choice;
 use crate::choose::lower::{DecoderPlace, Value, gives};
+use crate::choose::stored;
 use crate::function::body::{Body, PartEnd, written};
 use crate::function::points::Point;
 use crate::plan::At;
@@ -41,6 +43,9 @@ impl Slots {
 /// The temporary that keeps a guard which its own instruction overwrites; lowered operations use lower
 /// numbers.
 const KEPT_GUARD: DecoderPlace = DecoderPlace::Temp(u32::MAX);
+
+/// The temporary that takes bits which stand for a stored value. Nothing reads it.
+const STORED: DecoderPlace = DecoderPlace::Temp(u32::MAX - 1);
 
 /// Blocks with their steps, and how many decoder registers they use. `visits`: the points that get a
 /// [`Step::Visit`].
@@ -77,7 +82,19 @@ pub(crate) fn blocks(
         for at in part.insts.clone().map(InstId) {
             read(body, choice, At::Before(at), &mut slots, &mut steps);
             lets(body, choice, at, &mut slots, &mut steps);
+            let stored = here(Some(at)).find(|p| p.decision.is_none() && choice.stored.contains(&at));
+            let stored_at = |place: At, slots: &mut Slots, steps: &mut Vec<Step>| {
+                if let Some(p) = stored
+                    && let (found, guard) = stored::place(body, p, at)
+                    && found == place
+                {
+                    let guard = guard.map(|g| slots.guard(g));
+                    steps.push(Step::Decide { site: p.site, slot: slots.of(STORED), guard });
+                }
+            };
+            stored_at(At::Before(at), &mut slots, &mut steps);
             read(body, choice, At::After(at), &mut slots, &mut steps);
+            stored_at(At::After(at), &mut slots, &mut steps);
             if let Some(callee) = body.callee(at) {
                 let guard = body.inst(at).guard.map(|g| slots.guard(g));
                 let loc = body.loc(at).map(|l| LocId(l.0));

@@ -2,6 +2,7 @@
 //!
 //! - `path`: bits after the instruction that decides; trip counts where the lanes of a counted loop have
 //!   converged again, or else where they leave it; reservations of bits ([`crate::insert::reservation`]).
+//! - `values`: likewise, and bits of a hash of what is stored ([`crate::choose::stored`]).
 //! - `fingerprint`: recorded decisions and trip counts; of loaded and computed values those of the cut
 //!   ([`crate::choose::hashes`]), loaded ones after the load; stored values before stores; operands of
 //!   atomics before, results after. Only memory that other CTAs or the host can see counts. Computed
@@ -38,6 +39,7 @@ use crate::choose::choice::Choice;
 use crate::choose::choice::{Counted, Trip};
 use crate::choose::cut;
 use crate::choose::hashes::Hashable;
+use crate::choose::stored;
 use crate::function::body::end_place;
 use crate::function::body::{Body, PartEnd, regs, written};
 use crate::function::points::{self, Point};
@@ -85,7 +87,7 @@ impl Recorder<'_, '_> {
         let mut out = Recorded::default();
         let mut spots = Spots::default();
         spots.push(At::Entry, None, Action::Begin);
-        if level == Level::Path && self.body.function.kind == FunctionKind::Device {
+        if level.in_words() && self.body.function.kind == FunctionKind::Device {
             spots.push(At::Entry, None, Action::Reserve { bits: 0 });
         }
         // Values before anything else at their place: the decoder reads them before the instruction there.
@@ -107,13 +109,13 @@ impl Recorder<'_, '_> {
                 let guard = self.body.inst(at).guard;
                 spots.push(At::Before(at), guard, Action::Save);
                 spots.push(At::After(at), self.body.guard_after(at), Action::Restore);
-                if level == Level::Path {
+                if level.in_words() {
                     spots.push(At::After(at), None, Action::Reserve { bits: 0 });
                 }
             }
         }
         match level {
-            Level::Path => {
+            Level::Path | Level::Values => {
                 out.trip_counters = self.path(&mut spots);
                 out.most_written = reservation::most_written(self.body, &spots);
             }
@@ -127,7 +129,7 @@ impl Recorder<'_, '_> {
             let trap = at.is_some_and(|at| self.body.inst(at).semantics.effect == Effect::Trap);
             spots.push(end_place(self.body, at), guard, Action::End { trap });
         }
-        if level == Level::Path {
+        if level.in_words() {
             word::start_cursors(self.body, &mut spots);
         }
         out.insertions = spots.into_list();
@@ -137,7 +139,16 @@ impl Recorder<'_, '_> {
     fn path(&self, spots: &mut Spots) -> u32 {
         let reachable = self.body.reachable();
         for p in self.points {
-            let (Some(d), Some(at)) = (p.decision, p.at) else { continue };
+            let Some(at) = p.at else { continue };
+            let Some(d) = p.decision else {
+                if self.choice.stored.contains(&at) && !stored::values(p).is_empty() {
+                    let values = stored::values(p).to_vec();
+                    let bits = p.moved_bits(self.body, &values);
+                    let (place, guard) = stored::place(self.body, p, at);
+                    spots.push(place, guard, Action::ValueHash { site: p.site, values, bits });
+                }
+                continue;
+            };
             let Source::Bits(bits) = self.choice.sources[d] else { continue };
             if !reachable[p.part.index()] {
                 continue;

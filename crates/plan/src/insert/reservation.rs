@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::convert::Infallible;
 
 use prlx_isa::view::{self, BlockId, Class, InstId};
-use prlx_trace::device::{COUNT_BITS, LastWord, WORD_BITS};
+use prlx_trace::device::{COUNT_BITS, LastWord, VALUE_BITS, WORD_BITS};
 use prlx_trace::kernel::Level;
 
 use crate::function::body::Body;
@@ -131,9 +131,15 @@ fn before(insertion: &Insertion, need: u32) -> u32 {
 fn bits(action: &Action) -> u32 {
     match *action {
         Action::Bits { bits, .. } => u32::from(bits),
+        Action::ValueHash { .. } => u32::from(VALUE_BITS),
         Action::TripEnd { .. } => u32::from(COUNT_BITS),
         _ => 0,
     }
+}
+
+/// Whether an action appends bits to the word, without room of its own.
+fn appends(action: &Action) -> bool {
+    matches!(action, Action::Bits { .. } | Action::ValueHash { .. })
 }
 
 /// Whether an action makes room for all who go on from it.
@@ -175,7 +181,7 @@ fn need_at(body: &Body<'_>, spots: &Spots, part: BlockId, needs: &[u32]) -> u32 
 fn jump_back(body: &Body<'_>, spots: &mut Spots, l: usize) {
     let this = &body.graph.loops[l];
     let takes =
-        |spots: &Spots, b: BlockId| spots.run(body, b).any(|i| matches!(i.action, Action::Bits { .. }));
+        |spots: &Spots, b: BlockId| spots.run(body, b).any(|i| appends(&i.action));
     if !this.blocks.iter().any(|&b| takes(spots, b)) {
         return;
     }
@@ -204,7 +210,7 @@ fn jump_back(body: &Body<'_>, spots: &mut Spots, l: usize) {
             for i in spots.run(body, part) {
                 match i.action {
                     _ if makes_room(i) => (free, taken) = (false, false),
-                    Action::Bits { .. } if free => taken = true,
+                    Action::Bits { .. } | Action::ValueHash { .. } if free => taken = true,
                     _ => {}
                 }
             }
@@ -377,7 +383,7 @@ fn spread<E>(
 /// Names the function and the place where room may be missing.
 pub fn check_capacity(plan: &Plan, module: &view::Module) -> Result<(), String> {
     for (id, function) in plan.functions.iter().enumerate() {
-        if function.insertions.iter().all(|i| !matches!(i.action, Action::Bits { .. })) {
+        if function.insertions.iter().all(|i| !appends(&i.action)) {
             continue;
         }
         let body = Body::of(module, view::FuncId(id as u32));

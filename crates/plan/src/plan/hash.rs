@@ -1,6 +1,17 @@
-//! The rolling hashes of level `print`.
+//! The rolling hashes of level `print`, and hashes of single values at level `values`.
 
-use prlx_trace::device::TURN;
+use prlx_trace::device::{TURN, VALUE_BITS};
+
+/// Level `values`: [`VALUE_BITS`] bits that stand for values. They are the highest ones of a product, so a
+/// value of 32 bits takes one multiplication on a GPU. Two such values never have the same if they are at
+/// most 88 apart, or differ in one bit.
+pub fn value_hash(values: impl Iterator<Item = u64>) -> u32 {
+    let hash = values.fold(0u32, |hash, value| {
+        let (low, high) = (value as u32, (value >> 32) as u32);
+        (hash.rotate_left(RollingHash::ROTATE) ^ low ^ high.rotate_left(TURN)).wrapping_mul(RollingHash::K)
+    });
+    hash >> (u32::BITS - u32::from(VALUE_BITS))
+}
 
 /// Which rolling hash.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

@@ -78,6 +78,16 @@ pub enum Action {
         /// Where they go.
         into: WordBits,
     },
+    /// `values`: appends [`VALUE_BITS`](prlx_trace::device::VALUE_BITS) bits that stand for what is stored
+    /// ([`value_hash`](crate::value_hash)).
+    ValueHash {
+        /// The site that the action records.
+        site: SiteId,
+        /// What: registers, or constants, in order; each as its bits zero-extended to 64.
+        values: Vec<Operand>,
+        /// As many lowest bits of each count, see [`low`](prlx_trace::device::low).
+        bits: u8,
+    },
     /// All but `operands`: a counted loop is entered: sets the counter to 1.
     TripBegin {
         /// Which counter of the function.

@@ -1,7 +1,7 @@
 //! Programs and plans.
 //!
 //! **State of a recording lane.** Lowered code and hooks keep, per lane, what the actions of its level need:
-//! - `path`: the word under construction (starts as 1: no decisions), the cursor, and a counter of trips, 0
+//! - `path`, `values`: the word under construction (starts as 1: no decisions), the cursor, and a counter of trips, 0
 //!   outside of counted loops and one more than the trips that were gone on with inside (lowered code keeps
 //!   it in 32 bits: a lane may go on 2^32 - 2 times);
 //! - `print`: four 32-bit hashes (each starts as [`RollingHash::START`]), the cursor, a 64-bit count of back
@@ -26,7 +26,7 @@ use prlx_trace::device::{Finals, LastWord};
 use prlx_trace::kernel::Module;
 
 pub use event_rows::EventRow;
-pub use hash::RollingHash;
+pub use hash::{RollingHash, value_hash};
 pub use insertion::{Action, At, Insertion, SpanBegin, SpanEnd, Word, WordBits};
 pub use request::{Filter, RecordingRequest, RegisterChoice};
 
@@ -80,11 +80,12 @@ pub struct FunctionPlan {
 impl Plan {
     /// Whether anything in it writes to streams: often all that a kernel decides can be computed.
     pub fn writes(&self) -> bool {
-        use Action::{Bits, Checkpoint, Event, Operands, TripEnd, TripEvent};
+        use Action::{Bits, Checkpoint, Event, Operands, TripEnd, TripEvent, ValueHash};
         let mut actions = self.functions.iter().flat_map(|f| &f.insertions).map(|i| &i.action);
         let counts = |a: &Action| matches!(a, TripEnd { .. } | TripEvent { .. });
         actions.any(|a| {
-            counts(a) || matches!(a, Bits { .. } | Checkpoint { .. } | Event { .. } | Operands { .. })
+            let bits = matches!(a, Bits { .. } | ValueHash { .. });
+            counts(a) || bits || matches!(a, Checkpoint { .. } | Event { .. } | Operands { .. })
         })
     }
     /// Whether a probe program asks for the number of the launch.

@@ -200,6 +200,9 @@ impl Display for Inserted<'_> {
                     WordBits { shift, to } => write!(f, " to bit {to} after a shift by {shift}"),
                 }
             }
+            Action::ValueHash { site, values, bits } => {
+                write!(f, "value hash {site} {values:?}{}", moved(*bits))
+            }
             Action::TripBegin { counter } => write!(f, "trip begin {counter}"),
             Action::TripAdd { counter } => write!(f, "trip add {counter}"),
             Action::TripRead { counter, reg, less } => {

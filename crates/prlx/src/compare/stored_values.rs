@@ -57,7 +57,7 @@ pub(super) fn compare_stored_values(report: &mut Report, recorded: &Recorded<'_>
     let first = report.launches.iter().position(differs);
     let before = first.unwrap_or(report.launches.len());
     let mut unseen: Vec<usize> = (0..before).filter(|i| in_doubt(&report.launches[*i])).collect();
-    let hashable = recorded.session.level == Level::Path;
+    let hashable = recorded.session.level.in_words();
     let hashed = unseen.len() > MAX_CAPTURED && hashable;
     if hashed {
         keep_differing(&mut unseen, report, recorded)?;

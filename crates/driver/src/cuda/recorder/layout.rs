@@ -71,7 +71,7 @@ impl Layout {
         // Heads and what warps write at their end lie in the arena, all other data in the pool.
         let share = match level {
             Level::Fingerprint => 2,
-            Level::Path | Level::Events => 4,
+            Level::Path | Level::Values | Level::Events => 4,
             _ => 16,
         };
         let arena = each / share / chunk * chunk;
@@ -458,6 +458,7 @@ mod tests {
     fn parts_do_not_overlap_and_stay_in_the_budget() {
         for (level, tables) in [
             (Level::Path, 0),
+            (Level::Values, 0),
             (Level::Fingerprint, 0),
             (Level::Events, 0),
             (Level::Operands, 0),

@@ -1,8 +1,8 @@
-//! Level `path`: decisions as bits of a word, iterations as counts.
+//! Levels `path` and `values`: decisions and hashes of stored values as bits of a word, iterations as counts.
 
 use prlx_isa::view::{Guard, Reg, Type};
-use prlx_plan::WordBits;
-use prlx_trace::device::{COUNT_BITS, COUNT_MORE, COUNT_WORD, WORD_BITS};
+use prlx_plan::{RollingHash, WordBits};
+use prlx_trace::device::{COUNT_BITS, COUNT_MORE, COUNT_WORD, TURN, VALUE_BITS, WORD_BITS};
 
 use crate::ptx::lane_state::{LOST, NOT_RECORDED, trip};
 use crate::ptx::lowering::Lowering;
@@ -76,6 +76,38 @@ impl Lowering<'_> {
             s.ptx(&format!("shl.b32 %~a, %~a, {};", into.to));
         }
         s.ptx(&format!("{shift}{at}or.b32 %~word, %~word, %~a;"));
+    }
+
+    /// Appends the [`value_hash`](prlx_plan::value_hash) of values to the word, without a branch even if
+    /// guarded.
+    pub(in crate::ptx) fn value_hash(
+        &self,
+        s: &mut Snippet<'_>,
+        values: &[OperandValue],
+        guard: Option<Guard>,
+    ) {
+        let (rotate, k) = (RollingHash::ROTATE, RollingHash::K.cast_signed());
+        for (i, value) in values.iter().enumerate() {
+            if value.width() == Width::Wide {
+                value.read(s, "%~v");
+                s.ptx(&format!(
+                    "mov.b64 {{%~a, %~b}}, %~v;
+                     shf.l.wrap.b32 %~b, %~b, %~b, {TURN};
+                     xor.b32 %~a, %~a, %~b;"
+                ));
+            } else {
+                value.read_low(s, "%~a");
+            }
+            if i > 0 {
+                s.ptx(&format!(
+                    "shf.l.wrap.b32 %~c, %~c, %~c, {rotate};
+                     xor.b32 %~a, %~a, %~c;"
+                ));
+            }
+            s.ptx(&format!("mul.lo.s32 %~c, %~a, {k};"));
+        }
+        let at = guard.map(|g| format!("{} ", guard_text(self.function, g, false))).unwrap_or_default();
+        s.ptx(&format!("{at}shf.l.wrap.b32 %~word, %~c, %~word, {VALUE_BITS};"));
     }
 
     /// Writes the word that is not full, at the lane's end. It has a place of its own, so a lane that writes

@@ -5,11 +5,11 @@
 //! above the chunk's bits) says that nothing is written.
 
 use prlx_isa::view::FunctionKind;
-use prlx_plan::{RollingHash, WordBits};
+use prlx_plan::{RollingHash, WordBits, value_hash};
 use prlx_trace::device::tables::{Part, Records};
 use prlx_trace::device::{
     COUNT_BITS, COUNT_MORE, COUNT_WORD, Context, Finals, Head, MAGAZINE_COUNT, MAGAZINE_STRIDE, MAGAZINES,
-    Shape, WORD_BITS, digest,
+    Shape, VALUE_BITS, WORD_BITS, digest,
 };
 use prlx_trace::kernel::Level;
 
@@ -120,7 +120,7 @@ impl LaneModel {
     pub fn end(&mut self) {
         match self.level {
             // A word without decisions is not written.
-            Level::Path if self.word != 1 => self.last_word(),
+            Level::Path | Level::Values if self.word != 1 => self.last_word(),
             Level::Fingerprint if self.recorded() => {
                 let at = self.field("finals") + self.warp * self.finals.bytes();
                 let mut parts = Vec::new();
@@ -169,6 +169,11 @@ impl LaneModel {
     pub fn bits(&mut self, value: u64, bits: u8, into: WordBits) {
         let low = value & ((1u64 << bits) - 1);
         self.word = self.word << into.shift | (low as u32) << into.to;
+    }
+
+    pub fn value_hash(&mut self, values: &[u64]) {
+        let hash = value_hash(values.iter().copied());
+        self.bits(hash.into(), VALUE_BITS, WordBits::alone(VALUE_BITS));
     }
 
     pub fn fold_word(&mut self) {

@@ -287,7 +287,7 @@ fn lanes<T: Copy>(
 pub fn warp(r: &mut Random, warp: u64, size: WarpSize, level: Level, most: usize) -> WarpStream {
     let mask = |r: &mut Random| LaneMask(r.bits() & size.full_mask().0);
     let lanes = match level {
-        Level::Path => {
+        Level::Path | Level::Values => {
             let (words, ends) = lanes(r, size, most, |r| r.bits() as u32 | 1);
             Lanes::Path { words, ends }
         }
