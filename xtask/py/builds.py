@@ -1,7 +1,7 @@
 """Compiles the corpus' CUDA kernels at several optimisation levels and for debugging, and compares the builds.
 
-Usage: builds.py NVCC PRLX [--events] [WORD...], from the root of the repository (`cargo xtask builds` does it). Words
-select kernels by name. `--events` compares at level `events`, which also compares stored values.
+Usage: builds.py NVCC PRLX [--level LEVEL] [WORD...], from the root of the repository (`cargo xtask builds` does it). Words
+select kernels by name. `LEVEL` is `path`, `values` or `events`, which also compares stored values.
 
 All builds of a kernel come from one source and run on the same data on the CPU device. tests/kernels/builds.txt lists
 the comparisons that differ, with reasons; all others must not differ. A comparison that is listed for its outputs must
@@ -103,8 +103,12 @@ def listed():
 
 def main(nvcc, prlx, *words):
     wanted = listed()
-    how = "events" if "--events" in words else "path"
-    words = [word for word in words if word != "--events"]
+    words = list(words)
+    how = "path"
+    if "--level" in words:
+        at = words.index("--level")
+        _, how = words[at : at + 2]
+        del words[at : at + 2]
     folders = [f for f in sorted(CORPUS.iterdir()) if not words or any(word in f.name for word in words)]
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         built = [out for out in pool.map(lambda f: build(nvcc, f), folders) if out]

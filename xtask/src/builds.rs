@@ -2,11 +2,11 @@
 //!
 //! `cargo xtask builds WORD…` compares only kernels whose name contains a word. `--few` compares [`FEW`], as
 //! CI does, unless that passed before on the same kernels, compilers and sources of PRLX (`stamps`).
-//! `--events` compares at level `events`.
+//! `--level LEVEL` compares at that level.
 
 use crate::setup::Tools;
 use crate::stamps::{self, Inputs};
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use std::path::Path;
 use std::process::Command;
 
@@ -35,23 +35,25 @@ const FEW: &[&str] = &[
 
 /// Runs the task.
 pub fn run(args: &[String]) -> Result<()> {
-    let (mut events, mut few, mut words) = (false, false, Vec::new());
-    for arg in args {
+    let (mut level, mut few, mut words) = ("path", false, Vec::new());
+    let mut args = args.iter();
+    while let Some(arg) = args.next() {
         match arg.as_str() {
-            "--events" => events = true,
+            "--level" => level = args.next().context("--level takes a level")?,
             "--few" => few = true,
             flag if flag.starts_with('-') => bail!("no option {flag}"),
             word => words.push(word),
         }
     }
     if !few {
-        return compare(events, &words);
+        return compare(level, &words);
     }
     let mut inputs = Inputs::new(&format!("{FEW:?} {:?}", crate::FULL));
     inputs.bytes(host_compiler()?.as_bytes());
     INPUTS.iter().try_for_each(|path| inputs.path(Path::new(path)))?;
     inputs.program("crates/cli")?;
-    stamps::unless_passed(if events { "builds-events" } else { "builds" }, &inputs, || compare(events, FEW))
+    let stamp = if level == "path" { "builds".to_owned() } else { format!("builds-{level}") };
+    stamps::unless_passed(&stamp, &inputs, || compare(level, FEW))
 }
 
 /// The kernels, what may differ, and the script that compares.
@@ -63,11 +65,11 @@ fn host_compiler() -> Result<String> {
 }
 
 /// Compares the builds of the kernels whose names contain a word; of all kernels without words.
-fn compare(events: bool, words: &[&str]) -> Result<()> {
+fn compare(level: &str, words: &[&str]) -> Result<()> {
     let tools = Tools::find()?;
     let [python, nvcc, prlx] = [tools.python(), tools.program("nvcc"), crate::built()?.join("prlx")];
     let mut all = vec!["-B", "xtask/py/builds.py", crate::text(&nvcc)?, crate::text(&prlx)?];
-    all.extend(events.then_some("--events"));
+    all.extend(["--level", level]);
     all.extend(words);
     crate::sh(crate::text(&python)?, &all)
 }

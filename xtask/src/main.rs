@@ -160,7 +160,7 @@ const CI: &[Step] = &[
     ("corpus", || corpus::run(&["--check".into()])),
     ("rewritten", || rewritten::run(&[])),
     ("builds", || builds::run(&["--few".into()])),
-    ("builds --events", || builds::run(&["--few".into(), "--events".into()])),
+    ("builds --level events", || builds::run(&["--few".into(), "--level".into(), "events".into()])),
     ("amdgpu", || amdgpu::run(&[])),
     ("amd-corpus", || amd_corpus::run(&["--check".into()])),
     ("fuzz", || fuzz::run(&[])),

@@ -20,8 +20,7 @@ use prlx_trace::device::{VALUE_BITS, hashing};
 use prlx_trace::kernel::{Function, Level, Module, Site, Source};
 
 use crate::choose::elide::{self, Given};
-use crate::choose::stored::Stored;
-use crate::choose::{choice, convergence, cut, select};
+use crate::choose::{choice, convergence, cut, select, stored};
 use crate::decode::{program, statics};
 use crate::function::body::{self, Body, PartEnd};
 use crate::function::points::{self, Point};
@@ -141,36 +140,33 @@ impl<'a> Prepared<'a> {
         };
         // Other levels have visits of single sites, of which none is left out.
         let waits = !request.level.in_words() && request.level != Level::Fingerprint;
-        let stored = match request.level {
+        let (stored, unhashed) = match request.level {
             Level::Values if why.is_none() => {
                 let asked = select::values(&request.filter, &body, &points, &taken);
-                Stored::of(&body, &points, &asked, &kept)
+                stored::hashes(&body, &points, &asked, &kept)
             }
-            _ => Stored::default(),
+            _ => Default::default(),
         };
         let hashable = || record::hashable(&body, &points, &taken);
         let mut choice = match request.level {
             Level::Fingerprint if !request.elide => {
                 choice::Choice { hashed: cut::results(&body, &hashable().loads), ..elide::all(&body, &kept) }
             }
-            _ if !request.elide => {
-                choice::Choice { stored: stored.insts.clone(), ..elide::all(&body, &kept) }
-            }
-            Level::Path | Level::Values => cut::choose(&body, &kept, &stored.insts),
+            _ if !request.elide => choice::Choice { stored: stored.clone(), ..elide::all(&body, &kept) },
+            Level::Path | Level::Values => cut::choose(&body, &kept, &stored),
             Level::Fingerprint => cut::choose_hashed(&body, &kept, &hashable()),
             _ => {
-                let (hashed, stored) = (BTreeSet::new(), &stored.insts);
-                elide::choose(&Given { body: &body, kept: &kept, waits, values: &[], stored, hashed: &hashed })
+                let hashed = BTreeSet::new();
+                let (body, kept, stored) = (&body, &kept, &stored);
+                elide::choose(&Given { body, kept, waits, values: &[], stored, hashed: &hashed })
             }
         };
         for ((p, site), taken) in points.iter().zip(&mut sites).zip(&taken) {
             if let Some(d) = p.decision {
                 site.source = choice.sources[d];
-            } else if p.at.is_some_and(|at| choice.stored.contains(&at)) {
-                site.source = Source::Bits(VALUE_BITS);
             }
-            let needed =
-                p.decision.is_some_and(|d| kept[d]) && (request.level.in_words() || request.level == Level::Events);
+            let needed = p.decision.is_some_and(|d| kept[d])
+                && (request.level.in_words() || request.level == Level::Events);
             let left_out = p.decision.is_some_and(|d| !kept[d]);
             site.skipped = match why {
                 Some(why) => Some(why.to_owned()),
@@ -179,7 +175,10 @@ impl<'a> Prepared<'a> {
                 None => None,
             };
         }
-        for (site, why) in stored.skipped {
+        for hash in choice.stored.values() {
+            sites[(hash.site.0 - first) as usize].source = Source::Bits(VALUE_BITS);
+        }
+        for (site, why) in unhashed {
             sites[(site.0 - first) as usize].skipped = Some(why);
         }
         let mut quiet = vec![false; points.len()];

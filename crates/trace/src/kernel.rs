@@ -445,7 +445,8 @@ pub use codes_table::{Alu, FaultKind, Fidelity, Level, NodeKind, Scalar, SiteCla
 
 impl Level {
     /// The levels that are recorders: all but a probe program.
-    pub const RECORDERS: &[Level] = &[Level::Fingerprint, Level::Path, Level::Values, Level::Events, Level::Operands];
+    pub const RECORDERS: &[Level] =
+        &[Level::Fingerprint, Level::Path, Level::Values, Level::Events, Level::Operands];
 
     /// Whether lanes write words, from which a decoder follows the path of each.
     pub const fn in_words(self) -> bool {

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use prlx_trace::{FuncId, LaneMask, LoopId, SiteId};
 
 use crate::builds::canonical_form::{CanonicalForm, CanonicalSite, SiteRole};
-use crate::decode::{DecodeOutcome, Decoder, MAX_ENTRIES, PathItem};
+use crate::decode::{DecodeOutcome, Decoder, MAX_ENTRIES, PathItem, is_decision};
 use crate::error::Error;
 
 use super::execution_tree::{Entry, EntryKind, LaneTree, TreeNodeKind};
@@ -143,6 +143,8 @@ pub(crate) fn build(
     while let Some(item) = decoder.next()? {
         let Some(top) = stack.last_mut() else { break };
         match item {
+            // Builds share bits of stored values among other stores; outputs are compared in their place.
+            PathItem::Visit { site, .. } if !with_masks && !is_decision(decoder.module(), site) => {}
             PathItem::Visit { site, value, mask } => {
                 let nth = seen.get_mut(site.index()).map_or(0, |n| std::mem::replace(n, n.saturating_add(1)));
                 visits += 1;

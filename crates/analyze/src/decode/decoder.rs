@@ -16,7 +16,7 @@
 use std::collections::VecDeque;
 
 use prlx_trace::device::COUNT_EVENT;
-use prlx_trace::kernel::{Alu, Arg, End, Guard, Scalar, SiteClass, Source, Step};
+use prlx_trace::kernel::{Alu, Arg, End, Guard, Module, Scalar, SiteClass, Source, Step};
 use prlx_trace::launch::{Event, Lanes};
 use prlx_trace::{BlockId, FuncId, Lane, LaneMask, Launch, LoopId, SiteId, Slot, WarpId, WarpStream};
 
@@ -188,6 +188,11 @@ impl<'a> Decoder<'a> {
         lanes.resize(self.slots.len());
         self.converged = Some(lanes);
         self
+    }
+
+    /// The module of the launch.
+    pub(crate) fn module(&self) -> &'a Module {
+        self.program.module
     }
 
     /// The number of events that were consumed.

@@ -84,6 +84,11 @@ const INSTRUMENTER: &[InCode] = &[
     ("lane 0 in every mask", "cuda/spmv_csr", Level::Events,
         &[("@%prlx_lead st.global.cg.v4.u32", "or.b32 %prlx_mask, %prlx_mask, 1;\n\t@%prlx_lead st.global.cg.v4.u32", 6)],
         Oracle::Streams),
+    ("bits of another hash", "cuda/saxpy", Level::Values,
+        &[("mul.lo.s32 %prlx_c, %prlx_c, -1640531535;", "mul.lo.s32 %prlx_c, %prlx_c, -1640531537;", 1)],
+        Oracle::Streams),
+    ("bits of a value that is not stored", "triton/vector_add", Level::Values,
+        &[("@%p4 shf.l.wrap.b32 %prlx_word", "shf.l.wrap.b32 %prlx_word", 1)], Oracle::Streams),
     ("value folded twice", "cuda/saxpy", Level::Fingerprint,
         &[("mad.lo.s32 %prlx_hash2, %prlx_hash2, -1640531535, %prlx_a;",
            "mad.lo.s32 %prlx_hash2, %prlx_hash2, -1640531535, %prlx_a;\n\

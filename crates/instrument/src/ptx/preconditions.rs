@@ -78,7 +78,9 @@ fn missing(
         | Action::TripEnd { counter, .. }
         | Action::TripEvent { counter, .. }
         | Action::TripFold { counter } => *counter >= of_plan.trip_counters,
-        Action::ValueHash { values, .. } | Action::Fold { values, .. } | Action::Operands { values, .. } => !values.iter().all(readable),
+        Action::ValueHash { values, .. } | Action::Fold { values, .. } | Action::Operands { values, .. } => {
+            !values.iter().all(readable)
+        }
         Action::Event { site, of, value, .. } => {
             let switch = plan.module.sites.get(site.index()).is_some_and(|s| s.class == SiteClass::Switch);
             of.is_some_and(|g| switch || !known(g.reg)) || value.as_ref().is_some_and(|v| !readable(v))

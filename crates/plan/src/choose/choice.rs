@@ -6,6 +6,7 @@ use prlx_isa::view::{BlockId, Guard, InstId, Reg};
 use prlx_trace::kernel::{Scalar, Source};
 
 use crate::choose::lower::Operation;
+use crate::choose::stored::StoredHashes;
 use crate::function::body::Body;
 use crate::plan::At;
 
@@ -20,8 +21,8 @@ pub(crate) struct Choice {
     pub trips: Vec<Trip>,
     /// Values that are recorded, in the order of the text.
     pub values: Vec<RecordedValue>,
-    /// Level `values`: the instructions at which bits that stand for a value are recorded.
-    pub stored: BTreeSet<InstId>,
+    /// Level `values`: the bits that stand for stored values.
+    pub stored: StoredHashes,
     /// Level `fingerprint`: what is hashed beside decisions and stored values: instructions, and the
     /// registers that they write.
     pub hashed: BTreeSet<(InstId, Reg)>,
@@ -33,7 +34,7 @@ impl Choice {
     /// Whether a value is recorded in block `part`.
     pub fn records_value_in(&self, body: &Body<'_>, part: BlockId) -> bool {
         let of_cut = self.values.iter().map(|v| v.at);
-        of_cut.chain(self.stored.iter().copied()).any(|at| body.inst(at).block == part)
+        of_cut.chain(self.stored.keys().copied()).any(|at| body.inst(at).block == part)
     }
 }
 

@@ -30,6 +30,7 @@ use crate::choose::elide::{self, Given};
 use crate::choose::hashes::{Hashable, Hashes};
 use crate::choose::lower;
 use crate::choose::min_cut::{Network, Node, UNLIMITED};
+use crate::choose::stored::StoredHashes;
 use crate::function::body::{Body, read, scalar, written};
 use crate::function::spin_loops;
 use crate::function::wgmma::WgmmaHazards;
@@ -47,9 +48,9 @@ const COUNT: u64 = 10;
 /// Edges of the graph that the search for the cheapest cut may look at.
 const WORK: u64 = 1 << 24;
 
-/// Chooses for `body` as [`elide::choose`] does, and values too where that is cheaper. `stored`: where bits
-/// of stored values are recorded.
-pub(crate) fn choose(body: &Body<'_>, kept: &[bool], stored: &BTreeSet<InstId>) -> Choice {
+/// Chooses for `body` as [`elide::choose`] does, and values too where that is cheaper. `stored`: the
+/// bits that stand for stored values.
+pub(crate) fn choose(body: &Body<'_>, kept: &[bool], stored: &StoredHashes) -> Choice {
     let hashed = BTreeSet::new();
     let choose = |values: &[RecordedValue]| {
         elide::choose(&Given { body, kept, waits: false, values, stored, hashed: &hashed })
@@ -67,7 +68,7 @@ pub(crate) fn choose(body: &Body<'_>, kept: &[bool], stored: &BTreeSet<InstId>) 
 
 /// Chooses for level `fingerprint` what is hashed beside stores: all loads, or the cheapest cut.
 pub(crate) fn choose_hashed(body: &Body<'_>, kept: &[bool], hashable: &Hashable) -> Choice {
-    let stored = BTreeSet::new();
+    let stored = StoredHashes::new();
     let choose = |hashed: &BTreeSet<(InstId, Reg)>| {
         elide::choose(&Given { body, kept, waits: false, values: &[], stored: &stored, hashed })
     };
@@ -322,9 +323,8 @@ impl<'a> Graph<'a> {
             return None;
         }
         // Code behind the instruction must be able to repeat the guard.
-        let known = |guard: Guard| {
-            knows_guard(body, self.kept, at, guard) && !written(inst).contains(&guard.reg)
-        };
+        let known =
+            |guard: Guard| knows_guard(body, self.kept, at, guard) && !written(inst).contains(&guard.reg);
         if matches!(self.form, Form::Bits) && !inst.guard.is_none_or(known) {
             return None;
         }

@@ -31,6 +31,7 @@ use prlx_trace::kernel::{Alu, Scalar, Source};
 
 use crate::choose::choice::{Choice, RecordedValue};
 use crate::choose::lower::{self, DecoderPlace, Operation, Value};
+use crate::choose::stored::StoredHashes;
 use crate::choose::trips;
 use crate::function::body::{Body, SeenOnce, read, written};
 use crate::function::spin_loops;
@@ -45,8 +46,8 @@ pub(crate) struct Given<'a> {
     pub waits: bool,
     /// Values that are recorded beside decisions.
     pub values: &'a [RecordedValue],
-    /// Instructions at which bits of a hash of what they store are recorded.
-    pub stored: &'a BTreeSet<InstId>,
+    /// Bits that stand for stored values.
+    pub stored: &'a StoredHashes,
     /// Values of which a hash is recorded: where two hashes agree, so do all decisions that follow.
     pub hashed: &'a BTreeSet<(InstId, Reg)>,
 }

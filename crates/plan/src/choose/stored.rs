@@ -1,77 +1,115 @@
-//! Level `values`: at which instructions bits that stand for stored values are recorded.
+//! Level `values`: where bits that stand for stored values are recorded.
 //!
-//! These are stores and atomics, or the accesses that the filter names. Of an atomic, what it is given counts:
-//! what it returns depends on the order of threads. A decoder reads the bits as it reads those of a decision
-//! that steers nothing.
+//! These values are those of stores and atomics, or of the accesses that the filter names. Of an atomic, what
+//! it is given counts: what it returns depends on the order of threads. Stores of one source line that follow
+//! each other share their bits, as vectors do. A decoder reads the bits as it reads those of a decision that
+//! steers nothing.
 //!
 //! # Limitations
 //! - Nothing is recorded in a loop that only waits: how often it runs is a matter of timing.
 //! - The decoder must know the guard, so it must be a recorded or computed decision.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
-use prlx_isa::view::{Guard, InstId, Operand};
+use prlx_isa::view::{Class, Guard, InstId, Operand};
 use prlx_trace::SiteId;
 use prlx_trace::kernel::SiteClass;
 
 use crate::choose::cut;
-use crate::function::body::Body;
+use crate::function::body::{Body, regs, written};
 use crate::function::points::Point;
 use crate::function::spin_loops;
 use crate::function::wgmma::WgmmaHazards;
 use crate::insert::event_site::unreadable;
 use crate::plan::At;
 
-/// What a function records of the values that it stores.
-#[derive(Default)]
-pub(crate) struct Stored {
-    /// The instructions.
-    pub insts: BTreeSet<InstId>,
-    /// Sites that were asked for, and why nothing is recorded there.
-    pub skipped: Vec<(SiteId, String)>,
+/// How many values share one sequence of bits, at most.
+const MOST: usize = 16;
+
+/// Bits that stand for stored values.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct StoredHash {
+    /// The site of the first store.
+    pub site: SiteId,
+    /// Where they are recorded.
+    pub place: At,
+    /// For whom.
+    pub guard: Option<Guard>,
+    /// What they stand for.
+    pub values: Vec<Operand>,
+    /// As many lowest bits of each value count.
+    pub bits: u8,
 }
 
-impl Stored {
-    /// Of the points that are `asked` for. `kept`: by decision, whether a decoder knows it.
-    pub fn of(body: &Body<'_>, points: &[Point], asked: &[bool], kept: &[bool]) -> Stored {
-        let (windows, waiting) = (WgmmaHazards::of(body), spin_loops::asking_parts(body));
-        let reachable = body.reachable();
-        let mut out = Stored::default();
-        for (p, asked) in points.iter().zip(asked) {
-            let Some(at) = p.at.filter(|_| *asked && p.decision.is_none()) else { continue };
-            let values = values(p);
-            if values.is_empty() || !reachable[p.part.index()] {
-                continue;
-            }
-            let why = match unreadable(body, &windows, at, values) {
-                None if waiting[p.part.index()] => Some("how often a loop that waits runs depends on timing"),
-                None if !body.inst(at).guard.is_none_or(|g| cut::knows_guard(body, kept, at, g)) => {
-                    Some("its guard is not recorded")
-                }
-                None => None,
-                Some(why) => {
-                    out.skipped.push((p.site, why));
-                    continue;
-                }
-            };
-            match why {
-                Some(why) => out.skipped.push((p.site, why.to_owned())),
-                None => _ = out.insts.insert(at),
-            }
+/// By the instruction at which they are recorded.
+pub(crate) type StoredHashes = BTreeMap<InstId, StoredHash>;
+
+/// Of the points that are `asked` for: what is recorded, and the sites where nothing can be, with the reason.
+/// `kept`: by decision, whether a decoder knows it.
+pub(crate) fn hashes(
+    body: &Body<'_>,
+    points: &[Point],
+    asked: &[bool],
+    kept: &[bool],
+) -> (StoredHashes, Vec<(SiteId, String)>) {
+    let (windows, waiting) = (WgmmaHazards::of(body), spin_loops::asking_parts(body));
+    let reachable = body.reachable();
+    let mut hashes = StoredHashes::new();
+    let mut skipped = Vec::new();
+    // The last store, if the next one may share its bits.
+    let mut last: Option<InstId> = None;
+    for (p, asked) in points.iter().zip(asked) {
+        let Some(at) = p.at.filter(|_| *asked && p.decision.is_none()) else { continue };
+        let values = if p.class == SiteClass::Load { &p.after } else { &p.before };
+        if values.is_empty() || !reachable[p.part.index()] {
+            continue;
         }
-        out
+        let why = unreadable(body, &windows, at, values).or_else(|| {
+            if waiting[p.part.index()] {
+                return Some("how often a loop that waits runs depends on timing".to_owned());
+            }
+            let known = body.inst(at).guard.is_none_or(|g| cut::knows_guard(body, kept, at, g));
+            (!known).then(|| "its guard is not recorded".to_owned())
+        });
+        if let Some(why) = why {
+            skipped.push((p.site, why));
+            continue;
+        }
+        let (place, guard) = match p.class {
+            SiteClass::Load => (At::After(at), p.guard),
+            _ => (At::Before(at), body.inst(at).guard),
+        };
+        let bits = p.moved_bits(body, values);
+        let mut hash = StoredHash { site: p.site, place, guard, values: values.clone(), bits };
+        if p.class == SiteClass::Store
+            && let Some(first) = last.filter(|first| {
+                let earlier = &hashes[first];
+                shares(body, (*first, earlier), (at, &hash))
+                    && unreadable(body, &windows, at, &earlier.values).is_none()
+            })
+            && let Some(earlier) = hashes.remove(&first)
+        {
+            hash.site = earlier.site;
+            hash.values.splice(..0, earlier.values);
+        }
+        last = (p.class == SiteClass::Store).then_some(at);
+        hashes.insert(at, hash);
     }
+    (hashes, skipped)
 }
 
-/// The values of a point that its bits stand for.
-pub(crate) fn values(p: &Point) -> &[Operand] {
-    if p.class == SiteClass::Load { &p.after } else { &p.before }
-}
-
-/// Where the bits of a point are recorded, and for whom.
-pub(crate) fn place(body: &Body<'_>, p: &Point, at: InstId) -> (At, Option<Guard>) {
-    match p.class {
-        SiteClass::Load => (At::After(at), p.guard),
-        _ => (At::Before(at), body.inst(at).guard),
-    }
+/// Whether what is recorded at `a` can be recorded at `b` as well, a later store of the same line.
+fn shares(body: &Body<'_>, (a, first): (InstId, &StoredHash), (b, next): (InstId, &StoredHash)) -> bool {
+    let mut read = regs(&first.values);
+    read.extend(first.guard.map(|g| g.reg));
+    let waits = |class| matches!(class, Class::Call | Class::Sync | Class::Warp | Class::Opaque);
+    let stays = |inst: &prlx_isa::view::Inst| {
+        !waits(inst.class) && written(inst).iter().all(|reg| !read.contains(reg))
+    };
+    body.part_of(a) == body.part_of(b)
+        && body.loc(a).is_some()
+        && body.loc(a) == body.loc(b)
+        && (first.guard, first.bits) == (next.guard, next.bits)
+        && first.values.len() + next.values.len() <= MOST
+        && (a.0..b.0).all(|i| stays(body.inst(InstId(i))))
 }

@@ -13,7 +13,6 @@ use prlx_trace::{FuncId, LocId, LoopId, Slot};
 
 use crate::choose::choice::Choice;
 use crate::choose::lower::{DecoderPlace, Value, gives};
-use crate::choose::stored;
 use crate::function::body::{Body, PartEnd, written};
 use crate::function::points::Point;
 use crate::plan::At;
@@ -82,14 +81,10 @@ pub(crate) fn blocks(
         for at in part.insts.clone().map(InstId) {
             read(body, choice, At::Before(at), &mut slots, &mut steps);
             lets(body, choice, at, &mut slots, &mut steps);
-            let stored = here(Some(at)).find(|p| p.decision.is_none() && choice.stored.contains(&at));
             let stored_at = |place: At, slots: &mut Slots, steps: &mut Vec<Step>| {
-                if let Some(p) = stored
-                    && let (found, guard) = stored::place(body, p, at)
-                    && found == place
-                {
-                    let guard = guard.map(|g| slots.guard(g));
-                    steps.push(Step::Decide { site: p.site, slot: slots.of(STORED), guard });
+                if let Some(hash) = choice.stored.get(&at).filter(|hash| hash.place == place) {
+                    let guard = hash.guard.map(|g| slots.guard(g));
+                    steps.push(Step::Decide { site: hash.site, slot: slots.of(STORED), guard });
                 }
             };
             stored_at(At::Before(at), &mut slots, &mut steps);

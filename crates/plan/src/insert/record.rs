@@ -39,7 +39,7 @@ use crate::choose::choice::Choice;
 use crate::choose::choice::{Counted, Trip};
 use crate::choose::cut;
 use crate::choose::hashes::Hashable;
-use crate::choose::stored;
+use crate::choose::stored::StoredHash;
 use crate::function::body::end_place;
 use crate::function::body::{Body, PartEnd, regs, written};
 use crate::function::points::{self, Point};
@@ -141,11 +141,9 @@ impl Recorder<'_, '_> {
         for p in self.points {
             let Some(at) = p.at else { continue };
             let Some(d) = p.decision else {
-                if self.choice.stored.contains(&at) && !stored::values(p).is_empty() {
-                    let values = stored::values(p).to_vec();
-                    let bits = p.moved_bits(self.body, &values);
-                    let (place, guard) = stored::place(self.body, p, at);
-                    spots.push(place, guard, Action::ValueHash { site: p.site, values, bits });
+                if let Some(StoredHash { site, place, guard, values, bits }) = self.choice.stored.get(&at) {
+                    let (site, values, bits) = (*site, values.clone(), *bits);
+                    spots.push(*place, *guard, Action::ValueHash { site, values, bits });
                 }
                 continue;
             };

@@ -180,8 +180,7 @@ fn need_at(body: &Body<'_>, spots: &Spots, part: BlockId, needs: &[u32]) -> u32 
 /// A reserve at the end of each latch of loop `l` from which a trip can take bits without meeting one.
 fn jump_back(body: &Body<'_>, spots: &mut Spots, l: usize) {
     let this = &body.graph.loops[l];
-    let takes =
-        |spots: &Spots, b: BlockId| spots.run(body, b).any(|i| appends(&i.action));
+    let takes = |spots: &Spots, b: BlockId| spots.run(body, b).any(|i| appends(&i.action));
     if !this.blocks.iter().any(|&b| takes(spots, b)) {
         return;
     }

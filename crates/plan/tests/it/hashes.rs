@@ -1,6 +1,6 @@
 //! Hashes of values: what differs alike everywhere, as signs do, is seen.
 
-use prlx_plan::RollingHash;
+use prlx_plan::{RollingHash, value_hash};
 use prlx_trace::device::digest;
 
 const LANES: u32 = 32;
@@ -74,4 +74,42 @@ fn lanes_do_not_trade() {
         RollingHash::of_lane(a, 0) ^ RollingHash::of_lane(b, 1),
         RollingHash::of_lane(b, 0) ^ RollingHash::of_lane(a, 1)
     );
+}
+
+/// Numbers that look random.
+fn numbers() -> impl Iterator<Item = u32> {
+    (1..)
+        .map(|i: u64| (i.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ i << 7).wrapping_mul(0xD6E8_FEB8_6659_FD93))
+        .map(|n| (n >> 32) as u32)
+}
+
+/// What level `values` records of single values tells those that are near each other, or differ in one bit.
+#[test]
+fn near_values_have_other_bits() {
+    let of = |value: u32| value_hash(std::iter::once(value.into()));
+    for value in numbers().take(20_000) {
+        for apart in 1..=88 {
+            assert_ne!(of(value), of(value.wrapping_add(apart)), "{value:#x} and {apart} more");
+        }
+        for bit in 0..32 {
+            assert_ne!(of(value), of(value ^ 1 << bit), "{value:#x} and bit {bit}");
+        }
+    }
+}
+
+/// Where several values differ alike, most lanes that have other values still tell.
+#[test]
+fn changes_of_several_values_seldom_go_unseen() {
+    let mut numbers = numbers();
+    for flip in FLIPS.into_iter().chain([u64::from(u32::MAX), u64::MAX, 1]) {
+        for count in 2..=8 {
+            let unseen = (0..4096).filter(|_| {
+                let values: Vec<u64> = numbers.by_ref().take(count).map(u64::from).collect();
+                let flipped = values.iter().map(|v| v ^ flip);
+                value_hash(values.iter().copied()) == value_hash(flipped)
+            });
+            let unseen = unseen.count();
+            assert!(unseen < 4096 / 4, "{count} values with {flip:#x}: {unseen} of 4096");
+        }
+    }
 }

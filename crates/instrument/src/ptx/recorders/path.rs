@@ -88,24 +88,33 @@ impl Lowering<'_> {
     ) {
         let (rotate, k) = (RollingHash::ROTATE, RollingHash::K.cast_signed());
         for (i, value) in values.iter().enumerate() {
-            if value.width() == Width::Wide {
+            let wide = value.width() == Width::Wide;
+            if wide {
                 value.read(s, "%~v");
-                s.ptx(&format!(
-                    "mov.b64 {{%~a, %~b}}, %~v;
-                     shf.l.wrap.b32 %~b, %~b, %~b, {TURN};
-                     xor.b32 %~a, %~a, %~b;"
-                ));
+                s.ptx("mov.b64 {%~a, %~b}, %~v;");
             } else {
                 value.read_low(s, "%~a");
             }
-            if i > 0 {
-                s.ptx(&format!(
-                    "shf.l.wrap.b32 %~c, %~c, %~c, {rotate};
-                     xor.b32 %~a, %~a, %~c;"
-                ));
+            // The hash begins as 0, so much of the first step is constant.
+            match (i, wide) {
+                (0, false) => s.ptx("mov.b32 %~c, %~a;"),
+                (0, true) => s.ptx(&format!(
+                    "shf.l.wrap.b32 %~b, %~b, %~b, {};
+                     mad.lo.s32 %~c, %~b, {k}, %~a;",
+                    TURN + rotate,
+                )),
+                _ => {
+                    if wide {
+                        s.ptx(&format!("shf.l.wrap.b32 %~b, %~b, %~b, {TURN};\nxor.b32 %~c, %~c, %~b;"));
+                    }
+                    s.ptx(&format!(
+                        "shf.l.wrap.b32 %~c, %~c, %~c, {rotate};
+                         mad.lo.s32 %~c, %~c, {k}, %~a;"
+                    ));
+                }
             }
-            s.ptx(&format!("mul.lo.s32 %~c, %~a, {k};"));
         }
+        s.ptx(&format!("mul.lo.s32 %~c, %~c, {k};"));
         let at = guard.map(|g| format!("{} ", guard_text(self.function, g, false))).unwrap_or_default();
         s.ptx(&format!("{at}shf.l.wrap.b32 %~word, %~c, %~word, {VALUE_BITS};"));
     }
