@@ -59,7 +59,7 @@ const TASKS: &[Task] = &[
     (
         "builds",
         builds::run,
-        "compile the corpus at several optimisation levels, and compare the builds (--events, --few, WORD…)",
+        "compile the corpus at several optimisation levels, and compare the builds (--level LEVEL, --few, WORD…)",
     ),
     (
         "amd-corpus",

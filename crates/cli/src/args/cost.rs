@@ -18,9 +18,8 @@ pub struct CostArgs {
     /// Launch files to measure (docs/launch-file.md)
     #[arg(required = true)]
     pub launches: Vec<PathBuf>,
-    /// Measure this recorder: `fingerprint`, `path` or `events`; may be repeated [default: all three, unless
-    /// --probe or
-    /// --markers is given]
+    /// Measure this recorder: `fingerprint`, `path`, `values` or `events`; may be repeated [default: these
+    /// four, unless --probe or --markers is given]
     #[arg(long, value_parser = measured)]
     pub level: Vec<Level>,
     /// Measure this probe program: a tool's name, a file, or a program as text; may be repeated

@@ -120,7 +120,7 @@ fn one(target: &str, kernel: &str, expected: fn(i32) -> i32) -> Result<(), Faile
 /// Runs instrumented code, which records the same. Recursion is refused.
 fn by_code(job: &Job, reference: &Run) -> Result<(), Failed> {
     let object = &job.object.as_ref().ok_or("the module is no code object")?.bytes;
-    let levels = [Level::Path, Level::Fingerprint, Level::Events, Level::Operands].into_iter();
+    let levels = [Level::Path, Level::Values, Level::Fingerprint, Level::Events, Level::Operands].into_iter();
     for (level, registers) in levels.flat_map(|l| RegisterChoice::ALL.map(|(_, registers)| (l, registers))) {
         // Its records are those of `events` with more values.
         if level == Level::Operands && registers != RegisterChoice::Free {

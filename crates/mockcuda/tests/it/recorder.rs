@@ -462,7 +462,7 @@ fn queued_launches_keep_what_is_promised_to_them() {
 
 #[test]
 fn streams_are_what_the_cpu_device_sees() {
-    for level in [Level::Path, Level::Fingerprint, Level::Events] {
+    for level in [Level::Path, Level::Values, Level::Fingerprint, Level::Events] {
         let app = App::at(level);
         let (recorder, all) = app.recorder(16 << 20);
         let (plan, stream) = (app.plan(), app.stream());
