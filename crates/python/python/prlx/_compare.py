@@ -106,11 +106,17 @@ def compare(
     configs: call ``a(**config)`` for every one of these dictionaries (or ``triton.Config``s). Compares all with
     ``b``, which is a function or :class:`prlx.against`; without ``b``, with the first. The result is a
     :class:`Configurations`.
+    arch, seed: the GPU to compile for, and the schedule of functions and launch files.
     rtol, atol, ulp, equal_nan: how far outputs may be apart; by default their bits must be equal.
-    level: ``"path"`` (default), ``"events"`` or ``"fingerprint"``.
-    check: checks to run on both sides, as ``"all"``.
+    level: what is recorded of both sides: ``"path"`` (default), ``"events"``, ``"operands"`` or ``"fingerprint"``.
+    check: checks to run on both sides, as ``"all"``. With :class:`prlx.against`, ``"all"`` is the default.
     strict: count differences in timing and order, too.
+    findings: number of findings of each launch in the report (default 8).
+    explain: run both sides again to find why outputs differ (default).
+    zoom: record both sides again around the first findings (default).
+    gpu: run both sides on a GPU.
     max_steps, max_memory, max_printed: limits, as those of :class:`prlx.cpu`.
+    kernels, force: of recordings, as those of :func:`prlx.diff`.
 
     >>> import prlx
     >>> prlx.compare("good.toml", "bad.toml").verdict          # doctest: +SKIP
@@ -140,8 +146,13 @@ def compare(
 
 
 def diff(a: Path, b: Path, **options: Unpack[DiffOptions]) -> Report:
-    """Compares two recordings, as ``prlx diff`` does: ``kernels``, ``strict``, ``force`` and ``findings`` are
-    its options."""
+    """Compares two recordings, as ``prlx diff`` does.
+
+    kernels: compare only kernels whose names match one of these (``*`` and ``?`` match).
+    strict: count differences in timing and order, too.
+    force: match launches of kernels with different names, too.
+    findings: number of findings of each launch in the report (default 8).
+    """
     return Report(_native.diff(os.fspath(a), os.fspath(b), progress=_progress.callback(), **options))
 
 
