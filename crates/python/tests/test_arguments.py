@@ -1,11 +1,15 @@
 """Arguments of launches: what is taken with its value, and what is refused by name."""
 
+import array
 import pathlib
+import subprocess
+import sys
 
 import kernels_triton as kernels
 import numpy as np
 import prlx
 import pytest
+from prlx._declarations import declared
 
 TYPES = """
 extern "C" __global__ void k(int *o, int n, long long m, double d) {
@@ -51,6 +55,99 @@ def test_numbers_are_converted_by_value(kernel, arguments, want):
 def test_wrong_numbers_are_refused(kernel, arguments, what):
     with pytest.raises(prlx.LaunchError, match=what):
         kernel[1, 1](np.zeros(3, np.int32), *arguments)
+
+
+@pytest.mark.parametrize(
+    "arguments, what",
+    [
+        ((1, np.zeros(4), 1.0), r"argument `m` is an array, and its parameter a number \(long long\)"),
+        ((1, array.array("q", [1]), 1.0), "argument `m` is an array, and its parameter a number"),
+    ],
+)
+def test_an_array_for_an_integer_of_8_bytes_is_refused(kernel, arguments, what):
+    """PTX declares `long long` and pointers alike; the source does not."""
+    with pytest.raises(prlx.LaunchError, match=what):
+        kernel[1, 1](np.zeros(3, np.int32), *arguments)
+
+
+def test_a_number_for_a_pointer_is_refused(kernel):
+    with pytest.raises(prlx.LaunchError, match=r"argument `o` is 5, and its parameter a pointer \(int \*\)"):
+        kernel[1, 1](5, 1, 1, 1.0)
+
+
+def test_kinds_of_parameters_without_a_name_or_from_a_file(tmp_path):
+    source = tmp_path / "k.cu"
+    source.write_text(TYPES + "__global__ void other(long long m /* , int *x */, int *y) { y[0] = (int)m; }")
+    for code, name in ((source, "k"), (TYPES, None), (source, "other")):
+        kernel = prlx.Kernel(code, name)
+        out, wrong = np.zeros(3, np.int32), np.zeros(1)
+        with pytest.raises(prlx.LaunchError, match="argument `m` is an array"):
+            kernel[1, 1](*((wrong, out) if name == "other" else (out, 1, wrong, 1.0)))
+
+
+@pytest.mark.parametrize(
+    "parameters, kinds",
+    [
+        ("const float *__restrict__ x, T* const y, int z[4]", "ppp"),
+        ("unsigned long long n /* count, of x */, std::size_t m, const uint64_t k = 3", "iii"),
+        ("thrust::tuple<int, int> t, CUdeviceptr p, double d", "???"),
+        ("void", ""),
+    ],
+)
+def test_declarations(parameters, kinds):
+    source = f"template <class T> __global__ __launch_bounds__(128, 2) void f({parameters}) {{}}"
+    for name in ("f", "_Z1fIiEvPT_"):
+        found = declared(source, name, len(kinds))
+        shown = "".join("p" if p.is_pointer else "i" if p.is_integer else "?" for p in found or ())
+        assert shown == kinds
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "__global__ void f(long long, int *) {}",
+        "__global__ void f(PARAMETERS) {}",
+        "__global__ void f(int *x, int *y) {} __global__ void f(int *x, long long y) {}",
+    ],
+)
+def test_declarations_that_are_not_understood(source):
+    assert declared(source, "f", 2) is None
+
+
+def test_plain_arrays_of_python_are_arrays(kernel):
+    out = array.array("i", [0, 0, 0, 9])
+    with prlx.cpu(check="all", collect=True) as device:
+        kernel[1, 1](out, 7, 8, 3.0)
+    assert out.tolist() == [7, 8, 3, 9] and device.findings == []
+    out.append(1)  # The launch keeps no view.
+    double = prlx.Kernel('extern "C" __global__ void d(double *x) { x[threadIdx.x] *= 2; }')
+    x = array.array("d", [1.5, 2.5])
+
+    def run():
+        double[1, 2](x)
+        return x
+
+    assert prlx.compare(run, prlx.against([3.0, 5.0])).verdict == "same"
+    assert x.tolist() == [1.5, 2.5], "comparisons put the memory back"
+    with pytest.raises(prlx.KernelFault, match="right past the end of `x`"):
+        double[1, 3](x)
+    with pytest.raises(prlx.LaunchError, match="`x` has elements of type 'u': kernels cannot work on texts"):
+        double[1, 1](array.array("u", "a"))
+
+
+PLAIN = """
+import array, sys
+sys.modules["numpy"] = None
+import prlx
+x = array.array("f", [1, 2])
+prlx.Kernel('extern "C" __global__ void k(float *x) { x[threadIdx.x] += 1; }')[1, 2](x)
+print(x.tolist())
+"""
+
+
+def test_plain_arrays_need_no_numpy():
+    done = subprocess.run([sys.executable, "-c", PLAIN], capture_output=True, text=True)
+    assert done.stdout == "[2.0, 3.0]\n", done.stderr
 
 
 @pytest.mark.parametrize("size", [(1, 1, 1, 9), (), 1.9, "2", -1, 2**32])

@@ -100,6 +100,39 @@ def test_a_reference(data):
     assert bad.wrong == 800 and bad.first == (0, 0) and "got" in str(bad)
 
 
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_wrong_elements_have_both_values_and_their_distance(dtype):
+    want = np.array([[1, -2, 3], [0, np.inf, 6]], dtype)
+    got = want.copy()
+    got[0, 1], got[1, 0], got[1, 1] = np.nextafter(want[0, 1], dtype(0)), -0.5, 7
+    outcome = prlx.compare(lambda: got, prlx.against(want, rtol=0, atol=0), check=None)
+    first, second, third = outcome.differences()
+    step = float(abs(got[0, 1] - want[0, 1]))
+    assert (first.index, first.got, first.want) == ((0, 1), float(got[0, 1]), -2.0)
+    assert (first.absolute, first.relative, first.ulp) == (step, step / 2, 1)
+    assert (second.index, second.absolute, second.relative) == ((1, 0), 0.5, 1.0)
+    assert second.ulp == int(dtype(0.5).view(f"i{want.itemsize}"))
+    assert (third.got, third.want) == (7.0, np.inf)
+    assert third.absolute is third.relative is third.ulp is None
+    assert outcome.greatest == prlx._against.Extremes(0.5, 1.0, second.ulp)
+    assert outcome.differences(1) == [first]
+    assert f"greatest  absolute 0.5, relative 1, {second.ulp:,} ulp" in str(outcome)
+    assert f"first [0,1]  got {first.got}  expected -2.0  absolute" in str(outcome)
+    json.dumps(outcome.data, allow_nan=False)
+    assert outcome.data["differences"][2]["want"] == "inf"
+
+
+def test_wrong_integers_and_complex_numbers_have_their_distance():
+    outcome = prlx.compare(lambda: np.array([2**62 + 1, -1]), prlx.against(np.array([2**62, 3])), check=None)
+    assert [(d.absolute, d.ulp) for d in outcome.differences()] == [(1, None), (4, None)]
+    assert outcome.differences()[1].relative == 4 / 3
+    outcome = prlx.compare(lambda: np.array([3 + 4j]), prlx.against(np.array([0j])), check=None)
+    assert [(d.absolute, d.relative, d.ulp) for d in outcome.differences()] == [(5.0, 1.0, None)]
+    assert json.loads(json.dumps(outcome.data))["differences"][0]["got"] == "(3+4j)"
+    same = prlx.compare(lambda: np.zeros(2), prlx.against(np.zeros(2)))
+    assert same.differences() == [] and same.greatest.absolute is None
+
+
 def test_configurations_are_compared_with_a_reference(data):
     out, x = data
     configs = [{"num_warps": 4}, {"num_warps": 1}]
@@ -285,6 +318,25 @@ def test_progress_in_a_notebook(monkeypatch):
     line("begin", "recording")
     line("note", "something")
     assert shown[-1] == "recording"
+
+
+def test_checks_of_a_comparison_are_named_as_those_of_the_device(data):
+    out, x = data
+    sides = [lambda: softmax(kernels.softmax, out, x)] * 2
+    for checks in ("race,bounds", ["race", "bounds"], {"all"}, None):
+        assert prlx.compare(*sides, check=checks).verdict == "same"
+    with pytest.raises(TypeError, match="check: 1 names no checks"):
+        prlx.compare(*sides, check=1)
+
+
+def test_sides_that_cannot_be_compared(data):
+    with pytest.raises(TypeError, match="with configs, side A is a function"):
+        prlx.compare("a.toml", configs=[{}, {}])
+    with pytest.raises(TypeError, match="a reference needs a function"):
+        prlx.compare("a.toml", prlx.against(data[0]))
+    for sides in ((print, "a.toml"), ("a.toml", print)):
+        with pytest.raises(TypeError, match="both sides are functions, or both are files"):
+            prlx.compare(*sides)
 
 
 def test_check_collects_findings():

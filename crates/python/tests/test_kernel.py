@@ -1,6 +1,8 @@
 """`prlx.Kernel`: kernels of PTX and of CUDA source on the CPU device."""
 
 import io
+import os
+import pickle
 
 import numpy as np
 import prlx
@@ -67,6 +69,45 @@ def test_a_fault_without_checks_names_the_array():
     y = np.zeros(4, np.float32)
     with pytest.raises(prlx.KernelFault, match="`x`|`y`"):
         saxpy[1, 64](y, y.copy(), 1.0, 64)
+
+
+def here(function):
+    """The place of the line after the first one of a function."""
+    return f"{os.path.relpath(__file__)}:{function.__code__.co_firstlineno + 1}"
+
+
+def test_errors_and_findings_have_the_place_of_the_launch():
+    saxpy = prlx.Kernel(SAXPY, "saxpy")
+    y, x = np.zeros((2, 4), np.float32)
+
+    def launch():
+        saxpy[1, 64](y, x, 1.0, 64)
+
+    with pytest.raises(prlx.KernelFault) as fault, prlx.cpu():
+        launch()
+    assert fault.value.__notes__ == [f"launched at {here(launch)}"]
+    with pytest.raises(prlx.CheckError, match=f"^saxpy, launched at {here(launch)}\n") as error:
+        with prlx.cpu(check="bounds"):
+            launch()
+    assert not hasattr(error.value, "__notes__"), "the text has the place once"
+    findings = prlx.check(lambda: [launch() for _ in range(3)])
+    assert str(findings).count(f"saxpy, launched at {here(launch)}") == 1
+    assert [str(f.launched) for f in findings.errors] == [here(launch)] * len(findings.errors)
+    assert pickle.loads(pickle.dumps(findings)).errors[0].launched == findings.errors[0].launched
+
+
+def test_schedules_that_differ_have_the_place_of_the_launch():
+    last = prlx.Kernel('extern "C" __global__ void last(float *x) { x[0] = blockIdx.x; }', "last")
+    x = np.zeros(1, np.float32)
+
+    def launch():
+        last[64, 1](x)
+
+    with pytest.raises(prlx.ScheduleError) as error:
+        prlx.repeat(launch, 10)
+    assert error.value.__notes__ == [f"launched at {here(launch)}"]
+    found = prlx.check(launch, seeds=range(10)).errors
+    assert [str(f.launched) for f in found if f.kind == "schedule"] == [here(launch)]
 
 
 def test_a_deadlock_is_raised():

@@ -117,6 +117,30 @@ def test_device_functions_streams_and_events():
     assert x.tolist() == [3] * 4
 
 
+def test_the_list_of_devices():
+    with prlx.cpu("sm_80"):
+        assert len(cuda.gpus) == len(cuda.list_devices()) == 1
+        assert [gpu.id for gpu in cuda.gpus] == [0] and cuda.gpus.current == cuda.gpus[0] == cuda.select_device(0)
+        assert cuda.gpus.current.compute_capability == (8, 0) and str(cuda.gpus) == "<Managed Device 0>"
+        assert cuda.gpus.current == cuda.get_current_device() and cuda.gpus[:] == list(cuda.gpus)
+        with pytest.raises(IndexError):
+            cuda.gpus[1]
+        x = np.ones(4)
+        with cuda.gpus[0]:
+            scale[1, 4](x, 2.0, 4)
+        cuda.close()
+        with pytest.raises(prlx.UnsupportedError, match="cuda.detect"):
+            cuda.detect()
+    assert x.tolist() == [2] * 4
+
+
+def test_errors_have_the_place_of_the_launch():
+    x = np.ones(4)
+    with pytest.raises(prlx.KernelFault) as error, prlx.cpu():
+        scale[1, 64](x, 2.0, 64)
+    assert "test_numba.py" in error.value.__notes__[0]
+
+
 def test_signatures():
     with prlx.cpu():
 

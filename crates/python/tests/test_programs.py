@@ -78,6 +78,7 @@ def test_wrong_use_of_scripts_has_exit_code_2(script):
 def test_a_fault_of_a_script_has_exit_code_4(script):
     done = run("run", script, "100")
     assert done.returncode == 4 and "right past the end of `x`" in done.stderr
+    assert "double.py:11" in done.stderr.splitlines()[-1], "the line of the launch"
 
 
 def test_an_environment_variable_switches_a_whole_process(script):
@@ -178,6 +179,18 @@ def test_probes_of_a_launch_file(tmp_path):
     assert "stores" in str(tables)
     with pytest.raises(prlx.Error, match="ended with 2"):
         prlx.probe("nonsense {", file)
+
+
+def test_options_reach_the_command_line(tmp_path):
+    file = os.path.join(os.path.dirname(__file__), "../../../examples/threshold/good.toml")
+    # Options that may stand alone take a value after `=` only.
+    profile = prlx.profile(file, auto="trip,function", rows=3, quiet=True)
+    assert profile.format == "prlx-profile" and profile.launches[0].kernel == "find_beats"
+    every = prlx.record(file, tmp_path / "a.prlx", level="events", warps="0-1")
+    branches = prlx.record(file, tmp_path / "b.prlx", level="events", warps="0-1", class_="branch")
+    assert len(every.warps) == len(branches.warps) == 2 and 0 < len(branches.visits) < len(every.visits)
+    with pytest.raises(TypeError, match="seeds are of functions"):
+        prlx.repeat(file, seeds=range(3))
 
 
 def test_errors_of_programs_have_their_words(tmp_path):

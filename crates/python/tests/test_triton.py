@@ -137,6 +137,8 @@ def test_a_read_past_the_end_is_raised_with_its_line(rng):
     assert finding.kind == "out-of-bounds" and "`x`" in finding.message
     source = open(kernels.__file__).read().splitlines()
     assert "tl.load(x" in source[finding.line - 1]
+    assert finding.launched.file == __file__
+    assert "kernels.softmax[(2,)]" in open(__file__).read().splitlines()[finding.launched.line - 1]
 
 
 def test_views_share_the_allocation_of_their_owner(rng):

@@ -85,7 +85,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> object:
     if name == "torch":
         return import_module(".torch", __name__)
     if name not in _NAMES:
@@ -95,5 +95,5 @@ def __getattr__(name):
     return value
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return sorted([*globals(), *_NAMES])

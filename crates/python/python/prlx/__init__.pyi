@@ -1,52 +1,106 @@
 from . import torch as torch
-from ._against import Outcome as Outcome
-from ._against import Outcomes as Outcomes
-from ._against import against as against
-from ._compare import check as check
-from ._compare import compare as compare
-from ._compare import diff as diff
-from ._compare import record_launches as record_launches
-from ._configurations import Configurations as Configurations
-from ._device import ScheduleError as ScheduleError
-from ._device import cpu as cpu
-from ._findings import CheckError as CheckError
-from ._findings import Finding as Finding
-from ._findings import Findings as Findings
-from ._kernel import Kernel as Kernel
-from ._monitor import AnomalyRecord as AnomalyRecord
-from ._monitor import AnomalyType as AnomalyType
-from ._monitor import PrlxTrainingMonitor as PrlxTrainingMonitor
-from ._monitor import StepContext as StepContext
-from ._names05 import enable as enable
-from ._names05 import enable_pytorch as enable_pytorch
-from ._names05 import integrate_with_triton as integrate_with_triton
-from ._names05 import pytorch_trace as pytorch_trace
-from ._names05 import session as session
-from ._native import Error as Error
-from ._native import FileError as FileError
-from ._native import KernelFault as KernelFault
-from ._native import KernelStuck as KernelStuck
-from ._native import LaunchError as LaunchError
-from ._native import MemoryLimitError as MemoryLimitError
-from ._native import ModuleError as ModuleError
-from ._native import UnsupportedError as UnsupportedError
-from ._native import __version__ as __version__
-from ._plot import plot_divergence_heatmap as plot_divergence_heatmap
-from ._plot import plot_warp_timeline as plot_warp_timeline
-from ._programs import convert as convert
-from ._programs import probe as probe
-from ._programs import profile as profile
-from ._programs import record as record
-from ._programs import repeat as repeat
-from ._recording import Recording as Recording
-from ._recording import Table as Table
-from ._recording import read as read
-from ._report import Report as Report
-from ._v1 import TraceData as TraceData
-from ._v1 import TraceEvent as TraceEvent
-from ._v1 import TraceHeader as TraceHeader
-from ._v1 import WarpData as WarpData
-from ._v1 import diff_traces as diff_traces
-from ._v1 import display_trace_summary as display_trace_summary
-from ._v1 import find_differ_binary as find_differ_binary
-from ._v1 import read_trace as read_trace
+from ._against import Outcome
+from ._against import Outcomes
+from ._against import against
+from ._compare import check
+from ._compare import compare
+from ._compare import diff
+from ._compare import record_launches
+from ._configurations import Configurations
+from ._device import ScheduleError
+from ._device import cpu
+from ._findings import CheckError
+from ._findings import Finding
+from ._findings import Findings
+from ._kernel import Kernel
+from ._monitor import AnomalyRecord
+from ._monitor import AnomalyType
+from ._monitor import PrlxTrainingMonitor
+from ._monitor import StepContext
+from ._names05 import enable
+from ._names05 import enable_pytorch
+from ._names05 import integrate_with_triton
+from ._names05 import pytorch_trace
+from ._names05 import session
+from ._native import Error
+from ._native import FileError
+from ._native import KernelFault
+from ._native import KernelStuck
+from ._native import LaunchError
+from ._native import MemoryLimitError
+from ._native import ModuleError
+from ._native import UnsupportedError
+from ._native import __version__
+from ._plot import plot_divergence_heatmap
+from ._plot import plot_warp_timeline
+from ._programs import convert
+from ._programs import probe
+from ._programs import profile
+from ._programs import record
+from ._programs import repeat
+from ._recording import Recording
+from ._recording import Table
+from ._recording import read
+from ._report import Report
+from ._v1 import TraceData
+from ._v1 import TraceEvent
+from ._v1 import TraceHeader
+from ._v1 import WarpData
+from ._v1 import diff_traces
+from ._v1 import display_trace_summary
+from ._v1 import find_differ_binary
+from ._v1 import read_trace
+
+__all__ = [
+    "Error",
+    "FileError",
+    "KernelFault",
+    "KernelStuck",
+    "LaunchError",
+    "MemoryLimitError",
+    "ModuleError",
+    "UnsupportedError",
+    "__version__",
+    "against",
+    "check",
+    "compare",
+    "diff",
+    "record_launches",
+    "CheckError",
+    "Finding",
+    "Findings",
+    "Kernel",
+    "cpu",
+    "ScheduleError",
+    "Configurations",
+    "Outcome",
+    "Outcomes",
+    "Table",
+    "Recording",
+    "read",
+    "Report",
+    "convert",
+    "probe",
+    "profile",
+    "record",
+    "repeat",
+    "TraceData",
+    "TraceEvent",
+    "TraceHeader",
+    "WarpData",
+    "diff_traces",
+    "display_trace_summary",
+    "find_differ_binary",
+    "read_trace",
+    "AnomalyRecord",
+    "AnomalyType",
+    "PrlxTrainingMonitor",
+    "StepContext",
+    "enable",
+    "enable_pytorch",
+    "integrate_with_triton",
+    "pytorch_trace",
+    "session",
+    "plot_divergence_heatmap",
+    "plot_warp_timeline",
+]

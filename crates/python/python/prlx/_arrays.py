@@ -1,5 +1,5 @@
-"""Arrays of other libraries as memory that kernels access: NumPy arrays, CPU tensors of PyTorch, and every
-object with ``__array_interface__``.
+"""Arrays of other libraries as memory that kernels access: NumPy arrays, CPU tensors of PyTorch, every object
+with ``__array_interface__``, and ``array.array`` by the buffer protocol, which needs no NumPy.
 
 Invariants: a kernel works on the memory of an array. All views of an array share one allocation, that of the
 memory's owner, so that checks know where an array ends.
@@ -8,10 +8,19 @@ Limitations: a read-only NumPy array, and one whose memory does not begin at a m
 device copies the second kind back; what a kernel writes to the first kind is lost.
 """
 
+from __future__ import annotations
+
 import ctypes
 import sys
+from array import array as PlainArray
+from typing import TYPE_CHECKING, Any
 
 from . import _native
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    _NDArray = np.ndarray[Any, Any]
 
 # Names of NumPy's and PyTorch's element types, and the types of PTX that reports show them as.
 SCALARS = {
@@ -31,38 +40,42 @@ SCALARS = {
 }
 
 
-def is_array(value):
+def is_array(value: object) -> bool:
     """Whether ``value`` is an array or a tensor, which kernels take as a pointer. A scalar of NumPy is none,
     though it has the attributes of one."""
-    return is_tensor(value) or (hasattr(value, "__array_interface__") and not is_numpy_scalar(value))
+    if is_tensor(value) or isinstance(value, PlainArray):
+        return True
+    return hasattr(value, "__array_interface__") and not is_numpy_scalar(value)
 
 
-def is_numpy_scalar(value):
+def is_numpy_scalar(value: object) -> bool:
     """Whether ``value`` is a number of NumPy, as ``np.float32(1)``."""
     numpy = sys.modules.get("numpy")
     return numpy is not None and isinstance(value, numpy.generic)
 
 
-def is_tensor(value):
+def is_tensor(value: object) -> bool:
     """Whether ``value`` is a tensor of PyTorch."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(value, torch.Tensor)
 
 
-def describe(name, value, *, records=False):
+def describe(name: str, value: Any, *, records: bool = False) -> tuple[_native.Array, object]:
     """The array argument of a launch, and the object that owns its memory. ``records``: whether the kernel knows
     the fields of structured arrays."""
     if is_tensor(value):
         return _tensor(name, value)
+    if isinstance(value, PlainArray):
+        return _plain(name, value)
     return _ndarray(name, value, records)
 
 
-def content(address, size):
+def content(address: int, size: int) -> bytes:
     """The bytes of memory that an array owns."""
     return ctypes.string_at(address, size)
 
 
-def refuse_wrong_elements(name, dtype, *, records=False):
+def refuse_wrong_elements(name: str, dtype: Any, *, records: bool = False) -> None:
     """Raises an error if a kernel cannot work on elements of this type of NumPy. ``records``: whether it knows
     the fields of structured arrays."""
     if dtype.fields and records:
@@ -90,7 +103,7 @@ def refuse_wrong_elements(name, dtype, *, records=False):
         raise _native.LaunchError(f"`{name}` has elements of type {dtype}: kernels cannot work on {what}")
 
 
-def _scalar(name, size, shape):
+def _scalar(name: str, size: int, shape: list[int]) -> tuple[str, list[int]]:
     """The type of PTX for an element type, and the shape in such elements."""
     if name in SCALARS:
         return SCALARS[name], shape
@@ -100,7 +113,7 @@ def _scalar(name, size, shape):
     return "u8", [*shape, size]
 
 
-def _tensor(name, tensor):
+def _tensor(name: str, tensor: Any) -> tuple[_native.Array, object]:
     if tensor.device.type != "cpu":
         raise _native.LaunchError(
             f"`{name}` is a tensor on {tensor.device}: the CPU device needs tensors on the CPU\n"
@@ -118,7 +131,18 @@ def _tensor(name, tensor):
     return _native.Array(name, first, storage.nbytes(), offset, ty, shape), tensor
 
 
-def _ndarray(name, value, records):
+def _plain(name: str, value: PlainArray[Any]) -> tuple[_native.Array, object]:
+    kind = value.typecode
+    if kind in "uw":
+        raise _native.LaunchError(f"`{name}` has elements of type {kind!r}: kernels cannot work on texts")
+    ty = f"{'f' if kind in 'fd' else 's' if kind.islower() else 'u'}{8 * value.itemsize}"
+    # The view keeps the memory where it is: an array with a view cannot grow.
+    view = memoryview(value)
+    address, length = value.buffer_info()
+    return _native.Array(name, address, view.nbytes, 0, ty, [length]), view
+
+
+def _ndarray(name: str, value: Any, records: bool) -> tuple[_native.Array, object]:
     import numpy as np
 
     array = value if isinstance(value, np.ndarray) else np.asarray(value)
@@ -137,7 +161,7 @@ def _ndarray(name, value, records):
     return _native.Array(name, first, end - first, address - first, ty, shape), array
 
 
-def _bounds(array):
+def _bounds(array: _NDArray) -> tuple[int, int]:
     """The first address of an array's elements, and the one past the last."""
     first = end = array.__array_interface__["data"][0]
     if array.size:
@@ -150,6 +174,6 @@ def _bounds(array):
     return first, end
 
 
-def put(address, content):
+def put(address: int, content: bytes) -> None:
     """Writes bytes to memory that an array owns."""
     ctypes.memmove(address, content, len(content))

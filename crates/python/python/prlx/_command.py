@@ -2,14 +2,17 @@
 done here: `prlx run script.py` runs a script with its kernels on the CPU device, and `prlx pytorch watch`,
 `diff-steps` and `report` use the training monitor."""
 
+from __future__ import annotations
+
 import os
 import subprocess
 import sys
+from typing import NoReturn
 
 from ._native import FileError
 
 
-def binary(name):
+def binary(name: str) -> str:
     """The path of a packaged program.
 
     Raises `FileError` in an installation without programs, as one from source.
@@ -23,7 +26,7 @@ def binary(name):
     )
 
 
-def main():
+def main() -> NoReturn:
     """`prlx`."""
     words = sys.argv[1:]
     if words[:1] == ["run"] and any(w.endswith(".py") for w in words[1:]):
@@ -39,12 +42,12 @@ def main():
     _become("prlx", words)
 
 
-def diff():
+def diff() -> NoReturn:
     """`prlx-diff`, the name of `prlx diff` in PRLX 0.5."""
     _become("prlx-diff", sys.argv[1:])
 
 
-def _help(words):
+def _help(words: list[str]) -> int:
     """`prlx run --help`: that of launch files, and that of scripts."""
     from ._scripts import help
 
@@ -53,7 +56,7 @@ def _help(words):
     return done.returncode
 
 
-def _become(name, words):
+def _become(name: str, words: list[str]) -> NoReturn:
     try:
         path = binary(name)
     except FileError as e:

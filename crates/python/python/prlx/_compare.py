@@ -1,17 +1,102 @@
 """Comparisons of kernels, of configurations and of recordings."""
 
+from __future__ import annotations
+
 import os
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, overload
 
 from . import _arrays, _native, _progress
-from ._against import against
+from ._against import Outcome, Outcomes, against
 from ._configurations import Configurations, words
-from ._device import cpu
+from ._device import check_names, cpu
 from ._findings import Findings
 from ._report import Report
 
+if TYPE_CHECKING:
+    import pathlib
 
-def compare(a, b=None, *, configs=None, arch="sm_90", seed=0, **options):
+    from typing_extensions import Unpack
+
+    from ._device import Launch, _Saved
+    from .typing import AgainstOptions, Arch, Array, Checks, CompareOptions, Configs, DiffOptions, FileOptions
+    from .typing import Launches, Level, Path
+
+
+@overload
+def compare(
+    a: Launches,
+    b: Launches,
+    *,
+    configs: None = None,
+    arch: Arch = "sm_90",
+    seed: int = 0,
+    **options: Unpack[CompareOptions],
+) -> Report: ...
+@overload
+def compare(
+    a: Path, b: Path, *, configs: None = None, seed: int = 0, **options: Unpack[FileOptions]
+) -> Report: ...
+@overload
+def compare(
+    a: Callable[[], Array],
+    b: against,
+    *,
+    configs: None = None,
+    arch: Arch = "sm_90",
+    seed: int = 0,
+    **options: Unpack[AgainstOptions],
+) -> Outcome: ...
+@overload
+def compare(
+    a: Callable[[], Mapping[Any, Any] | list[Any] | tuple[Any, ...]],
+    b: against,
+    *,
+    configs: None = None,
+    arch: Arch = "sm_90",
+    seed: int = 0,
+    **options: Unpack[AgainstOptions],
+) -> Outcomes: ...
+@overload
+def compare(
+    a: Callable[..., Array],
+    b: against,
+    *,
+    configs: Configs,
+    arch: Arch = "sm_90",
+    seed: int = 0,
+    **options: Unpack[AgainstOptions],
+) -> Configurations[Outcome]: ...
+@overload
+def compare(
+    a: Callable[..., Mapping[Any, Any] | list[Any] | tuple[Any, ...]],
+    b: against,
+    *,
+    configs: Configs,
+    arch: Arch = "sm_90",
+    seed: int = 0,
+    **options: Unpack[AgainstOptions],
+) -> Configurations[Outcomes]: ...
+@overload
+def compare(
+    a: Callable[..., object],
+    b: Launches | None = None,
+    *,
+    configs: Configs,
+    arch: Arch = "sm_90",
+    seed: int = 0,
+    **options: Unpack[CompareOptions],
+) -> Configurations[Report]: ...
+def compare(
+    a: Callable[..., Any] | Path,
+    b: Callable[..., Any] | Path | against | None = None,
+    *,
+    configs: Configs | None = None,
+    arch: Arch = "sm_90",
+    seed: int = 0,
+    **options: Any,
+) -> Report | Outcome | Outcomes | Configurations[Any]:
     """Compares two sides that should agree, and says where and why they differ.
 
     A side is a function that launches kernels, the path of a launch file, or the path of a recording.
@@ -21,40 +106,64 @@ def compare(a, b=None, *, configs=None, arch="sm_90", seed=0, **options):
     configs: call ``a(**config)`` for every one of these dictionaries (or ``triton.Config``s). Compares all with
     ``b``, which is a function or :class:`prlx.against`; without ``b``, with the first. The result is a
     :class:`Configurations`.
+    arch, seed: the GPU to compile for, and the schedule of functions and launch files.
     rtol, atol, ulp, equal_nan: how far outputs may be apart; by default their bits must be equal.
-    level: ``"path"`` (default), ``"events"`` or ``"fingerprint"``.
-    check: checks to run on both sides, as ``"all"``.
+    level: what is recorded of both sides: ``"path"`` (default), ``"events"``, ``"operands"`` or ``"fingerprint"``.
+    check: checks to run on both sides, as ``"all"``. With :class:`prlx.against`, ``"all"`` is the default.
     strict: count differences in timing and order, too.
+    findings: number of findings of each launch in the report (default 8).
+    explain: run both sides again to find why outputs differ (default).
+    zoom: record both sides again around the first findings (default).
+    gpu: run both sides on a GPU.
     max_steps, max_memory, max_printed: limits, as those of :class:`prlx.cpu`.
+    kernels, force: of recordings, as those of :func:`prlx.diff`.
 
     >>> import prlx
     >>> prlx.compare("good.toml", "bad.toml").verdict          # doctest: +SKIP
     'differs'
     """
+    if "check" in options:
+        options["check"] = check_names(options["check"])
     if configs is not None:
+        if not callable(a):
+            raise TypeError("compare: with configs, side A is a function")
         return _configurations(a, b, list(configs), arch=arch, seed=seed, **options)
     if b is None:
         raise TypeError("compare: name two sides, or configs")
     if isinstance(b, against):
+        if not callable(a):
+            raise TypeError("compare: a reference needs a function that returns the array of its kernels")
         return _against(a, b, arch=arch, seed=seed, **options)
-    if callable(a) != callable(b):
-        raise TypeError("compare: both sides are functions, or both are files")
-    if callable(a):
+    if callable(a) and callable(b):
         return _functions(a, b, ("A", "B"), arch=arch, seed=seed, **options)
+    if callable(a) or callable(b):
+        raise TypeError("compare: both sides are functions, or both are files")
     a, b = os.fspath(a), os.fspath(b)
     if a.endswith(".toml") or b.endswith(".toml"):
-        sides = [_native.load(path, seed=seed or None) for path in (a, b)]
-        return Report(_native.compare(*sides, (a, b), progress=_progress.callback(), **options))
+        x, y = (_native.load(path, seed=seed or None) for path in (a, b))
+        return Report(_native.compare(x, y, (a, b), progress=_progress.callback(), **options))
     return diff(a, b, **options)
 
 
-def diff(a, b, **options):
-    """Compares two recordings, as ``prlx diff`` does: ``kernels``, ``strict``, ``force`` and ``findings`` are
-    its options."""
+def diff(a: Path, b: Path, **options: Unpack[DiffOptions]) -> Report:
+    """Compares two recordings, as ``prlx diff`` does.
+
+    kernels: compare only kernels whose names match one of these (``*`` and ``?`` match).
+    strict: count differences in timing and order, too.
+    force: match launches of kernels with different names, too.
+    findings: number of findings of each launch in the report (default 8).
+    """
     return Report(_native.diff(os.fspath(a), os.fspath(b), progress=_progress.callback(), **options))
 
 
-def check(function, *, check="all", arch="sm_90", seed=0, seeds=None):
+def check(
+    function: Launches,
+    *,
+    check: Checks = "all",
+    arch: Arch = "sm_90",
+    seed: int = 0,
+    seeds: Iterable[int] | None = None,
+) -> Findings:
     """Runs a function on the CPU device with checks. Returns the :class:`Findings` of all launches, and raises
     none. With ``seeds``, different results of two schedules are a finding of kind ``schedule``.
 
@@ -65,7 +174,7 @@ def check(function, *, check="all", arch="sm_90", seed=0, seeds=None):
     return run_checks(function, check=check, arch=arch, seed=seed, seeds=seeds).findings
 
 
-def run_checks(function, **options):
+def run_checks(function: Launches, **options: Any) -> cpu:
     """Runs a function with checks and collects what they find. Returns the device."""
     device = cpu(collect=True, **options)
     with device:
@@ -78,17 +187,19 @@ def run_checks(function, **options):
     return device
 
 
-def record_launches(function, path, *, arch="sm_90", seed=0, level="path"):
+def record_launches(
+    function: Launches, path: Path, *, arch: Arch = "sm_90", seed: int = 0, level: Level = "path"
+) -> list[pathlib.Path]:
     """Records every launch that a function makes on the CPU device, into ``PATH.0.prlx``, ``PATH.1.prlx``, ….
     Returns their paths. The arrays hold afterwards what they held before."""
     import pathlib
 
     calls, _ = _record(function, arch, seed)
-    path = pathlib.Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    files = []
+    first = pathlib.Path(path)
+    first.parent.mkdir(parents=True, exist_ok=True)
+    files: list[pathlib.Path] = []
     for i, call in enumerate(calls):
-        files.append(path.with_name(f"{path.name}.{i}.prlx"))
+        files.append(first.with_name(f"{first.name}.{i}.prlx"))
         _native.record(call.snapshot, os.fspath(files[-1]), level=level, progress=_progress.callback())
     return files
 
@@ -96,15 +207,23 @@ def record_launches(function, path, *, arch="sm_90", seed=0, level="path"):
 @dataclass
 class _Call:
     kernel: str
-    snapshot: object
+    snapshot: _native.Snapshot
 
 
-def _record(function, arch, seed, finish=lambda returned: None, **limits):
+def _record(
+    function: Callable[[], Any],
+    arch: Arch,
+    seed: int,
+    finish: Callable[[Any], Any] = lambda returned: None,
+    **limits: Any,
+) -> tuple[list[_Call], Any]:
     """Calls a function on the CPU device. Returns its launches, and what ``finish`` makes of what it returned.
     The arrays hold afterwards what they held before, even if the function raises an exception."""
-    calls, memory, owners = [], {}, []
+    calls: list[_Call] = []
+    memory: _Saved = {}
+    owners = []
 
-    def before(launch, kernel):
+    def before(launch: Launch, kernel: str) -> None:
         calls.append(_Call(kernel, launch.snapshot(f"launch {len(calls)}", seed)))
         for key, content in launch.save().items():
             memory.setdefault(key, content)
@@ -121,7 +240,9 @@ def _record(function, arch, seed, finish=lambda returned: None, **limits):
             _arrays.put(address, content)
 
 
-def _functions(f, g, names, *, arch, seed, **options):
+def _functions(
+    f: Launches, g: Launches, names: tuple[str, str], *, arch: Arch, seed: int, **options: Any
+) -> Report:
     limits = {name: options[name] for name in ("max_steps", "max_memory", "max_printed") if name in options}
     a, _ = _record(f, arch, seed, **limits)
     b, _ = _record(g, arch, seed, **limits)
@@ -133,9 +254,9 @@ def _functions(f, g, names, *, arch, seed, **options):
             f"{names[0]} launches {len(a)} kernels ({_listed(a)}), {names[1]} launches {len(b)} ({_listed(b)})\n"
             "help: compare functions that launch the same kernels in the same order"
         )
-    report = None
+    report: Report | None = None
     for i, (x, y) in enumerate(zip(a, b)):
-        labels = tuple(_label(name, i, call.kernel) for name, call in zip(names, (x, y)))
+        labels = (_label(names[0], i, x.kernel), _label(names[1], i, y.kernel))
         found = Report(
             _native.compare(x.snapshot, y.snapshot, labels, progress=_progress.callback(), **options)
         )
@@ -144,19 +265,20 @@ def _functions(f, g, names, *, arch, seed, **options):
             return found
         if report is None or (report.same and not found.same):
             report = found
+    assert report is not None  # Both sides have launches.
     return report
 
 
-def _label(name, i, kernel):
+def _label(name: str, i: int, kernel: str) -> str:
     """The name of a side in a report, which itself calls the sides A and B."""
     return f"launch {i} ({kernel})" if name in ("A", "B") else f"{name} launch {i} ({kernel})"
 
 
-def _listed(calls):
+def _listed(calls: list[_Call]) -> str:
     return ", ".join(call.kernel for call in calls[:8]) + (", …" if len(calls) > 8 else "")
 
 
-def _configurations(f, b, configs, **options):
+def _configurations(f: Callable[..., Any], b: Any, configs: list[Any], **options: Any) -> Configurations[Any]:
     if len(configs) < (2 if b is None else 1):
         raise ValueError("configs: name at least two, or a side to compare them with")
     if b is not None and not isinstance(b, against) and not callable(b):
@@ -171,24 +293,32 @@ def _configurations(f, b, configs, **options):
     return Configurations(name, [(c, _one(f, c, b, name, options)) for c in configs])
 
 
-def _one(f, config, b, name, options):
+def _one(f: Callable[..., Any], config: dict[str, Any], b: Any, name: str, options: dict[str, Any]) -> Any:
     """Compares one configuration with the other side, which is side A of the report."""
     if isinstance(b, against):
         return _against(lambda: f(**config), b, **options)
     return _functions(b, lambda: f(**config), (name, words(config)), **options)
 
 
-def _against(function, reference, *, arch, seed, check="all", **options):
+def _against(
+    function: Callable[[], Any],
+    reference: against,
+    *,
+    arch: Arch,
+    seed: int,
+    check: Any = "all",
+    **options: Any,
+) -> Outcome | Outcomes:
     """Compares what a function returns with a reference."""
     if options:
         names = ", ".join(options)
         raise TypeError(f"compare: {names} with prlx.against: give tolerances to prlx.against itself")
     _, got = _record(function, arch, seed, reference.copy)
 
-    def findings():
+    def findings() -> Findings:
         if not check:
             return Findings()
-        calls = []
+        calls: list[cpu] = []
         _record(lambda: calls.append(run_checks(function, check=check, arch=arch, seed=seed)), arch, seed)
         return calls[0].findings
 

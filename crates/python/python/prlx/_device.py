@@ -10,26 +10,47 @@ Limitations: launches on one device run one after the other. Pointers inside of 
 addresses, mean nothing on the CPU device.
 """
 
+from __future__ import annotations
+
 import operator
 import sys
 import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
 
 from . import _arrays, _native
-from ._findings import CheckError, Findings, LaunchFindings, PlainText
+from ._findings import CheckError, Finding, Findings, LaunchFindings, PlainText, Place
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+    from typing_extensions import Self
+
+    from .typing import Arch, Checks, Json, Size, TextOutput
+
+    # The sizes of a grid, a CTA or a cluster.
+    _Sizes = tuple[int, int, int]
+    # What memory of arrays held, by its address and size.
+    _Saved = dict[tuple[int, int], bytes]
+    # An argument of a launch, and the object that owns its memory.
+    _Passed = tuple[_native.Array | _native.Scalar | _native.TensorMap, object]
 
 # The devices that this thread or asyncio task has entered, the innermost one last.
-_stack = ContextVar("prlx_devices", default=())
+_stack: ContextVar[tuple[cpu, ...]] = ContextVar("prlx_devices", default=())
 # The devices that any thread has entered, each with whether that was the main thread.
-_entered = []
+_entered: list[tuple[cpu, bool]] = []
 _lock = threading.RLock()
+
+# Packages whose frames stand between a program and a launch.
+_OWN = ("prlx", "triton", "numba")
 
 # The GPUs that kernels can be compiled for.
 _ARCHITECTURES = (50, 52, 53, 60, 61, 62, 70, 72, 75, 80, 86, 87, 88, 89, 90, 100, 101, 103, 110, 120, 121)
 
 
-def current():
+def current() -> cpu | None:
     """The innermost CPU device, or ``None`` outside of every ``with prlx.cpu()``."""
     for device in reversed(_stack.get()):
         if device.is_entered():
@@ -66,20 +87,20 @@ class cpu:
 
     def __init__(
         self,
-        arch="sm_90",
+        arch: Arch = "sm_90",
         *,
-        check=None,
-        seed=0,
-        seeds=None,
-        collect=False,
-        max_steps=None,
-        max_memory=None,
-        max_printed=None,
-        threads=None,
-        stdout=None,
-    ):
+        check: Checks | Literal[False] | None = None,
+        seed: SupportsIndex = 0,
+        seeds: Iterable[SupportsIndex] | None = None,
+        collect: bool = False,
+        max_steps: SupportsIndex | None = None,
+        max_memory: SupportsIndex | None = None,
+        max_printed: SupportsIndex | None = None,
+        threads: SupportsIndex | None = None,
+        stdout: TextOutput | None = None,
+    ) -> None:
         self.arch = architecture(arch)
-        self.check = _checks(check)
+        self.check = check_names(check)
         self.seed = _count("seed", seed)
         self.seeds = None if seeds is None else [_count("seeds", n) for n in seeds]
         if self.seeds == []:
@@ -90,17 +111,17 @@ class cpu:
         self.launches = 0
         self.warp_instructions = 0
         # Called with every launch before it runs.
-        self.before_launch = None
+        self.before_launch: Callable[[Launch, str], object] | None = None
         # Threads and tasks that are inside of a `with` of this device.
         self._entries = 0
         self._running = threading.RLock()
-        limits = {"max_steps": max_steps, "max_memory": max_memory, "max_printed": max_printed}
-        limits = {name: _count(name, n) for name, n in limits.items() if n is not None}
+        given = {"max_steps": max_steps, "max_memory": max_memory, "max_printed": max_printed}
+        limits = {name: _count(name, n) for name, n in given.items() if n is not None}
         if threads is not None:
             limits["threads"] = _count("threads", threads)
         self._native = _native_device(self.check, limits)
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         from . import _integrations
 
         with _lock:
@@ -111,7 +132,7 @@ class cpu:
             _stack.set((*_stack.get(), self))
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         from . import _integrations
 
         with _lock:
@@ -122,17 +143,18 @@ class cpu:
             if not _entered:
                 _integrations.disable()
 
-    def is_entered(self):
+    def is_entered(self) -> bool:
         """Whether a thread or a task is inside of a ``with`` of this device."""
         return self._entries > 0
 
     @contextmanager
-    def trial(self):
+    def trial(self) -> Iterator[None]:
         """Launches inside of this block only try something: they are not recorded, and the arrays hold
         afterwards what they held before."""
-        memory, owners, recording = {}, [], self.before_launch
+        memory: _Saved = {}
+        owners, recording = [], self.before_launch
 
-        def before(launch, kernel):
+        def before(launch: Launch, kernel: str) -> None:
             owners.append(launch.owners)
             for key, content in launch.save().items():
                 memory.setdefault(key, content)
@@ -145,17 +167,23 @@ class cpu:
             for (address, _), content in memory.items():
                 _arrays.put(address, content)
 
-    def run(self, launch, kernel):
+    def run(self, launch: Launch, kernel: str) -> _native.Run:
         """Runs a launch; reports call its kernel ``kernel``."""
         with self._running:
             if self.before_launch is not None:
                 self.before_launch(launch, kernel)
             self.launches += 1
-            if self.seeds is None:
-                return self._run(launch, kernel, self.seed, {})
-            return self._run_seeds(launch, kernel)
+            try:
+                if self.seeds is None:
+                    return self._run(launch, kernel, self.seed, {})
+                return self._run_seeds(launch, kernel, self.seeds)
+            except CheckError:
+                raise  # Its text has the place.
+            except _native.Error as error:
+                _add_note(error, launch_place())
+                raise
 
-    def _run(self, launch, kernel, seed, known):
+    def _run(self, launch: Launch, kernel: str, seed: int, known: dict[Any, Finding]) -> _native.Run:
         """Runs a launch under a schedule. ``known`` has the findings of the launch under other schedules."""
         run = self._native.run(launch.native, seed)
         self.warp_instructions += run.warp_instructions
@@ -172,10 +200,11 @@ class cpu:
         run.raise_fault()
         return run
 
-    def _run_seeds(self, launch, kernel):
+    def _run_seeds(self, launch: Launch, kernel: str, seeds: list[int]) -> _native.Run:
         before = launch.save()
-        first, known, differs = None, {}, False
-        for seed in self.seeds:
+        known: dict[Any, Finding] = {}
+        first, differs = None, False
+        for seed in seeds:
             launch.restore(before)
             run = self._run(launch, kernel, seed, known)
             after = launch.save()
@@ -184,22 +213,46 @@ class cpu:
             elif after != first[1] and not differs:
                 differs = True
                 self._differs(ScheduleError(kernel, first[0], seed, launch.changed(first[1], after)))
-        return run
+        return run  # There is at least one schedule.
 
-    def _differs(self, error):
+    def _differs(self, error: ScheduleError) -> None:
         """Reports that two schedules leave different results."""
         if not self.collect:
             raise error
         what, _, help = str(error).partition("\nhelp: ")
-        data = {"kind": "schedule", "grade": "error", "what": what, "help": help, "sides": []}
+        data: Json = {"kind": "schedule", "grade": "error", "what": what, "help": help, "sides": []}
         data |= {"seeds": list(error.seeds), "arrays": error.arrays}
         text = f"error[schedule]: {what}\n  help: {help}\n"
-        self.findings.add(LaunchFindings(error.kernel, {"findings": [data]}, PlainText(text), error.seeds[1]))
+        plain, (_, seed) = PlainText(text), error.seeds
+        found = LaunchFindings(error.kernel, {"findings": [data]}, plain, seed, launch_place())
+        self.findings.add(found)
 
 
-def _new_findings(run, kernel, seed, known):
+def launch_place() -> Place | None:
+    """The file and line of the program that makes the running launch: the innermost frame outside of this package
+    and of the libraries whose launches it redirects."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and _library(frame) in _OWN:
+        frame = frame.f_back
+    return None if frame is None else Place(frame.f_code.co_filename, frame.f_lineno)
+
+
+def _library(frame: FrameType) -> str:
+    """The package whose code a frame runs."""
+    return str(frame.f_globals.get("__name__", "")).partition(".")[0]
+
+
+def _add_note(error: BaseException, place: Place | None) -> None:
+    """Adds the place of a launch to an error. A traceback shows it, from Python 3.11 on."""
+    if place is not None:
+        error.__notes__ = [*getattr(error, "__notes__", ()), f"launched at {place}"]
+
+
+def _new_findings(
+    run: _native.Run, kernel: str, seed: int, known: dict[Any, Finding]
+) -> LaunchFindings | None:
     """The findings of a run, if it has some that ``known`` does not have; adds them there."""
-    found = LaunchFindings.of_run(run, kernel, seed)
+    found = LaunchFindings.of_run(run, kernel, seed, launch_place())
     new = []
     for finding in found.findings:
         if finding.key in known:
@@ -211,7 +264,7 @@ def _new_findings(run, kernel, seed, known):
     return found if new else None
 
 
-def _without_last(stack, device):
+def _without_last(stack: tuple[cpu, ...], device: cpu) -> tuple[cpu, ...]:
     """A stack without the last entry of a device."""
     at = max((i for i, entry in enumerate(stack) if entry is device), default=len(stack))
     return stack[:at] + stack[at + 1 :]
@@ -220,7 +273,7 @@ def _without_last(stack, device):
 class ScheduleError(_native.Error):
     """Two schedules of one launch leave different results."""
 
-    def __init__(self, kernel, a, b, arrays):
+    def __init__(self, kernel: str, a: int, b: int, arrays: list[str]) -> None:
         super().__init__(
             f"{kernel} leaves other results under seed {b} than under seed {a}, in {', '.join(arrays)}\n"
             f'help: prlx.cpu(check="all") says whether it is a race'
@@ -229,58 +282,72 @@ class ScheduleError(_native.Error):
         self.seeds = (a, b)
         self.arrays = arrays
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return ScheduleError, (self.kernel, *self.seeds, self.arrays)
 
 
 class Launch:
     """A launch of a kernel on arrays: what the integrations make of a call."""
 
-    def __init__(self, module, kernel, grid, block, arguments, *, cluster=(1, 1, 1), shared=0, contract=True):
+    def __init__(
+        self,
+        module: _native.Module,
+        kernel: str,
+        grid: _Sizes,
+        block: _Sizes,
+        arguments: Sequence[_Passed],
+        *,
+        cluster: _Sizes = (1, 1, 1),
+        shared: int = 0,
+        contract: bool = True,
+    ) -> None:
         # Objects that own memory, by the names of the arguments.
         self.owners = [owner for _, owner in arguments if owner is not None]
         natives = [native for native, _ in arguments]
         self.arrays = [
-            getattr(n, "array", n) for n in natives if isinstance(n, (_native.Array, _native.TensorMap))
+            n.array if isinstance(n, _native.TensorMap) else n
+            for n in natives
+            if isinstance(n, (_native.Array, _native.TensorMap))
         ]
         self.kernel = kernel
         self.native = _native.Launch(
             module, kernel, grid, block, cluster, shared, natives, self.owners, contract
         )
 
-    def snapshot(self, name, seed):
+    def snapshot(self, name: str, seed: int) -> _native.Snapshot:
         """The launch with what its arrays hold now."""
         return self.native.snapshot(_arrays.content, name, seed)
 
-    def save(self):
+    def save(self) -> _Saved:
         """What the memory of all arrays holds, by its address and size."""
         return {memory: _arrays.content(*memory) for memory in {a.memory for a in self.arrays}}
 
-    def restore(self, saved):
+    def restore(self, saved: _Saved) -> None:
         """Puts back what :meth:`save` returned."""
         for (address, _), content in saved.items():
             _arrays.put(address, content)
 
-    def changed(self, a, b):
+    def changed(self, a: _Saved, b: _Saved) -> list[str]:
         """Names of the arrays whose memory differs between two results of :meth:`save`."""
         return list(dict.fromkeys(x.name for x in self.arrays if a[x.memory] != b[x.memory]))
 
 
-def dim(size):
+def dim(size: Size) -> _Sizes:
     """The three sizes of a grid or a CTA, given as a number or as up to three."""
     sizes = tuple(size) if isinstance(size, (tuple, list)) else (size,)
     if not 1 <= len(sizes) <= 3:
         raise _native.LaunchError(f"{size!r} is no size of a grid or a CTA: it has one to three numbers")
     try:
-        sizes = tuple(map(operator.index, sizes))
+        numbers = tuple(map(operator.index, sizes))
     except TypeError:
         raise _native.LaunchError(f"{size!r} is no size of a grid or a CTA: its parts are integers") from None
-    if any(not 0 <= n < 1 << 32 for n in sizes):
+    if any(not 0 <= n < 1 << 32 for n in numbers):
         raise _native.LaunchError(f"{size!r} is no size of a grid or a CTA: its parts are from 0 to 2**32 - 1")
-    return (*sizes, 1, 1, 1)[:3]
+    x, y, z = (*numbers, 1, 1)[:3]
+    return x, y, z
 
 
-def _count(name, value):
+def _count(name: str, value: SupportsIndex) -> int:
     """A number that is not negative and has at most 64 bits."""
     try:
         number = operator.index(value)
@@ -291,7 +358,7 @@ def _count(name, value):
     return number
 
 
-def _checks(check):
+def check_names(check: object) -> str | None:
     """Names of checks with commas, or ``None``."""
     if check is None or check is False:
         return None
@@ -302,14 +369,14 @@ def _checks(check):
     return check or None
 
 
-def _native_device(check, limits):
+def _native_device(check: str | None, limits: dict[str, int]) -> _native.Device:
     try:
         return _native.Device(check=check, **limits)
     except _native.Error as e:
         raise ValueError(f"check: {check!r} names no checks: use {e}") from None
 
 
-def architecture(arch):
+def architecture(arch: Arch) -> int:
     """The number in ``"sm_90"``, ``"sm_90a"`` or ``90``."""
     digits = str(arch).removeprefix("sm_").rstrip("af")
     if digits.isdigit() and int(digits) in _ARCHITECTURES:

@@ -3,23 +3,29 @@
 A library that is not imported yet is redirected when it is.
 """
 
+from __future__ import annotations
+
 import importlib.util
 import sys
+from collections.abc import Callable, Sequence
 from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any, ClassVar
 
 # The libraries, and the modules of this package with `enable()` and `disable()` for them.
 _LIBRARIES = {"triton": "_triton", "numba.cuda": "_numba"}
 
-_enabled = []
+_enabled: list[Any] = []
 
 
 class Replacements:
     """Attributes of another library that are replaced, and can be put back."""
 
-    def __init__(self):
-        self._undo = []
+    def __init__(self) -> None:
+        self._undo: list[Callable[[], object]] = []
 
-    def replace(self, owner, name, value):
+    def replace(self, owner: Any, name: str, value: object) -> None:
         """Sets an attribute of a class or a module."""
         if name in vars(owner):
             before = vars(owner)[name]
@@ -28,17 +34,17 @@ class Replacements:
             self._undo.append(lambda: delattr(owner, name))
         setattr(owner, name, value)
 
-    def on_undo(self, function):
+    def on_undo(self, function: Callable[[], object]) -> None:
         """Calls a function when everything is put back."""
         self._undo.append(function)
 
-    def undo(self):
+    def undo(self) -> None:
         """Puts everything back, in reverse order."""
         while self._undo:
             self._undo.pop()()
 
 
-def enable():
+def enable() -> None:
     """Redirects launches. Calling it again changes nothing."""
     for library, name in _LIBRARIES.items():
         if library in sys.modules:
@@ -47,7 +53,7 @@ def enable():
         sys.meta_path.insert(0, _Finder.instance)
 
 
-def disable():
+def disable() -> None:
     """Undoes :func:`enable`."""
     if _Finder.instance in sys.meta_path:
         sys.meta_path.remove(_Finder.instance)
@@ -55,7 +61,7 @@ def disable():
         _enabled.pop().disable()
 
 
-def _enable_one(name):
+def _enable_one(name: str) -> None:
     module = importlib.import_module(f".{name}", __package__)
     if module not in _enabled:
         module.enable()
@@ -65,7 +71,11 @@ def _enable_one(name):
 class _Finder(MetaPathFinder):
     """Sees a library being imported, and redirects it when the import is complete."""
 
-    def find_spec(self, fullname, path=None, target=None):
+    instance: ClassVar[_Finder]
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
         if fullname not in _LIBRARIES:
             return None
         sys.meta_path.remove(self)
@@ -75,15 +85,17 @@ class _Finder(MetaPathFinder):
             sys.meta_path.insert(0, self)
         if spec is None or spec.loader is None:
             return None
-        execute = spec.loader.exec_module
+        # The finder of the library makes this loader: its methods can be replaced.
+        loader: Any = spec.loader
+        execute = loader.exec_module
 
-        def exec_module(module):
+        def exec_module(module: ModuleType) -> None:
             execute(module)
-            spec.loader.exec_module = execute
+            loader.exec_module = execute
             if self in sys.meta_path:
                 _enable_one(_LIBRARIES[fullname])
 
-        spec.loader.exec_module = exec_module
+        loader.exec_module = exec_module
         return spec
 
 

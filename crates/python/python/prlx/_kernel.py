@@ -1,13 +1,26 @@
 """A kernel of PTX or CUDA source, launched as ``kernel[grid, block](arguments)``."""
 
+from __future__ import annotations
+
 import operator
 import os
 import re
 import shlex
 import struct
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 from . import _arrays, _native
+from ._declarations import Declared, declared
 from ._device import Launch, architecture, cpu, current, dim
+
+if TYPE_CHECKING:
+    from tempfile import TemporaryDirectory
+
+    from typing_extensions import TypeGuard
+
+    from ._device import _Passed, _Sizes
+    from .typing import Arch, Argument, Code, Launcher, Path, Size
 
 _FORMATS = {
     "u8": "<B",
@@ -58,21 +71,35 @@ class Kernel:
     array([1, 2, 3, 4], dtype=uint32)
     """
 
-    def __init__(self, code, name=None, *, arch="sm_90", options=()):
-        options = shlex.split(options) if isinstance(options, str) else tuple(options)
+    def __init__(
+        self, code: Code, name: str | None = None, *, arch: Arch = "sm_90", options: str | Iterable[str] = ()
+    ) -> None:
+        words = tuple(shlex.split(options) if isinstance(options, str) else options)
         # The name of a `Path` is that of its file.
         name = name or (None if isinstance(code, os.PathLike) else getattr(code, "name", None))
-        self._module = _module(code, name, f"sm_{architecture(arch)}", options)
+        self._module = _module(code, name, f"sm_{architecture(arch)}", words)
         self.name = _find(self._module.kernels(), name)
         self._params = self._module.params(self.name)
-        self._names = _parameter_names(code, name, self._params, self.name)
+        # PTX text has no `__global__`, and so no such declaration.
+        self._declared = self._find_declaration(_source(code), name)
+        self._names = [p.removeprefix(f"{self.name}_") for p, *_ in self._params]
+        if self._declared is not None:
+            # Compilers drop the names of the source.
+            self._names = [p.name for p in self._declared]
+
+    def _find_declaration(self, source: str | None, name: str | None) -> list[Declared] | None:
+        """The parameters as CUDA source text declares them, if it is understood."""
+        for known in (name, self.name):
+            if source and known and (found := declared(source, known, len(self._params))):
+                return found
+        return None
 
     @property
-    def ptx(self):
+    def ptx(self) -> str:
         """The PTX of the kernel's module."""
         return self._module.ptx()
 
-    def __getitem__(self, shape):
+    def __getitem__(self, shape: tuple[Size, Size] | tuple[Size, Size, int]) -> Launcher:
         """``kernel[grid, block]``, or ``kernel[grid, block, shared_bytes]``; sizes are numbers or tuples."""
         if not isinstance(shape, tuple) or len(shape) not in (2, 3):
             raise TypeError("launch as kernel[grid, block](…) or kernel[grid, block, shared_bytes](…)")
@@ -80,12 +107,14 @@ class Kernel:
         shared = shape[2] if len(shape) == 3 else 0
         return lambda *args: self._launch(grid, block, shared, args)
 
-    def _launch(self, grid, block, shared, args):
+    def _launch(self, grid: _Sizes, block: _Sizes, shared: int, args: tuple[Argument, ...]) -> None:
         if len(args) != len(self._params):
             names = ", ".join(self._names)
             raise _native.LaunchError(
                 f"`{self.name}` has {len(self._params)} parameters ({names}) and was given {len(args)}"
             )
+        for parameter, value in zip(self._declared or (), args):
+            _refuse_other_kind(parameter, value)
         arguments = [
             _argument(name, size, ty, value)
             for name, (_, size, ty), value in zip(self._names, self._params, args)
@@ -99,7 +128,7 @@ class Kernel:
             device.run(launch, self.name)
 
 
-def _find(kernels, name):
+def _find(kernels: list[str], name: str | None) -> str:
     if name is None and len(kernels) == 1:
         return kernels[0]
     if name is None:
@@ -110,18 +139,38 @@ def _find(kernels, name):
     raise _native.ModuleError(f"there is no kernel `{name}`: it has {', '.join(kernels)}")
 
 
-def _parameter_names(code, name, params, kernel):
-    """Names for reports: those of the source, which compilers drop, or else of the PTX."""
-    source = getattr(code, "code", code)
-    if name and isinstance(source, str):
-        found = re.search(rf"__global__[^;{{}}]*?\b{re.escape(name)}\s*\(([^)]*)\)", source)
-        names = [re.findall(r"\w+", p)[-1:] for p in found.group(1).split(",")] if found else []
-        if len(names) == len(params) and all(names):
-            return [n[0] for n in names]
-    return [p.removeprefix(f"{kernel}_") for p, *_ in params]
+def _source(code: Code) -> str | None:
+    """CUDA source text, if code is some."""
+    if hasattr(code, "code") and hasattr(code, "options"):  # cupy.RawKernel
+        return str(code.code)
+    if _is_path(code):
+        path = os.fspath(code)
+        if not path.endswith(".cu"):
+            return None
+        try:
+            with open(path, encoding="utf-8", errors="replace") as file:
+                return file.read()
+        except OSError:
+            return None  # Reading the code itself says why.
+    return code if isinstance(code, str) else None
 
 
-def _argument(name, size, ty, value):
+def _refuse_other_kind(parameter: Declared, value: Argument) -> None:
+    """Raises an error for an array where the source declares an integer, and for a number where it declares a
+    pointer: PTX has the same type for both."""
+    name, kind = parameter.name, parameter.type
+    if parameter.is_integer and _arrays.is_array(value):
+        raise _native.LaunchError(
+            f"argument `{name}` is an array, and its parameter a number ({kind})\n"
+            "help: pass a number; a kernel that takes an array declares a pointer"
+        )
+    if parameter.is_pointer and not _arrays.is_array(value) and hasattr(value, "__index__") and value != 0:
+        raise _native.LaunchError(
+            f"argument `{name}` is {value!r}, and its parameter a pointer ({kind})\nhelp: pass an array"
+        )
+
+
+def _argument(name: str, size: int, ty: str, value: Argument) -> _Passed:
     """An argument of a launch for a parameter of this size and type of PTX."""
     if _arrays.is_array(value):
         # Compilers declare pointers as integers of 8 bytes.
@@ -139,7 +188,7 @@ def _argument(name, size, ty, value):
     return _native.Scalar(name, *_pack(name, size, ty, value)), None
 
 
-def _pack_numpy(name, size, ty, value):
+def _pack_numpy(name: str, size: int, ty: str, value: Any) -> tuple[bytes, str | None]:
     """The bytes of a NumPy scalar, and its type in PTX. An untyped parameter of its size takes its bits."""
     _arrays.refuse_wrong_elements(name, value.dtype)
     known = _arrays.SCALARS.get(value.dtype.name)
@@ -152,7 +201,7 @@ def _pack_numpy(name, size, ty, value):
     return _pack(name, size, ty, value.item())
 
 
-def _pack(name, size, ty, value):
+def _pack(name: str, size: int, ty: str, value: Any) -> tuple[bytes, str]:
     """The bytes of a Python number, and its type in PTX. PTX declares some parameters without a type: there a
     float becomes one of the parameter's size."""
     form = _FORMATS.get(ty)
@@ -178,16 +227,17 @@ def _pack(name, size, ty, value):
     return (number % (1 << bits)).to_bytes(size, "little"), ty
 
 
-def _pack_float(name, ty, value):
+def _pack_float(name: str, ty: str, value: Any) -> bytes:
     try:
         return struct.pack(_FORMATS[ty], value)
     except (struct.error, OverflowError) as e:
         raise _native.LaunchError(f"argument `{name}`: {value!r} is no number of type {ty}: {e}") from None
 
 
-def _module(code, name, arch, options):
+def _module(code: Code, name: str | None, arch: str, options: tuple[str, ...]) -> _native.Module:
     if hasattr(code, "code") and hasattr(code, "options"):  # cupy.RawKernel
-        return _module(code.code, code.name, arch, (*code.options, *options))
+        raw: Any = code
+        return _module(raw.code, raw.name, arch, (*raw.options, *options))
     if _is_path(code):
         return _module_of_file(os.fspath(code), arch, options)
     if isinstance(code, (bytes, bytearray)):
@@ -201,7 +251,7 @@ def _module(code, name, arch, options):
     return _compile(code, _source_file(f"{name or 'kernel'}.cu", code), arch, options)
 
 
-def _is_path(code):
+def _is_path(code: object) -> TypeGuard[Path]:
     """Whether code is the path of a file, which need not exist."""
     if isinstance(code, os.PathLike):
         return True
@@ -210,7 +260,7 @@ def _is_path(code):
     return os.path.exists(code) or re.fullmatch(r"[^{};]*\.(cu|ptx|cubin|fatbin)", code) is not None
 
 
-def _module_of_file(path, arch, options):
+def _module_of_file(path: str, arch: str, options: tuple[str, ...]) -> _native.Module:
     try:
         with open(path, "rb") as file:
             content = file.read()
@@ -221,10 +271,10 @@ def _module_of_file(path, arch, options):
     return _native.Module(content, path)
 
 
-_sources = None
+_sources: TemporaryDirectory[str] | None = None
 
 
-def _source_file(name, text):
+def _source_file(name: str, text: str) -> str:
     """A file with source text, so that reports can show its lines; it lives as long as the process."""
     global _sources
     if _sources is None:
@@ -239,7 +289,7 @@ def _source_file(name, text):
     return path
 
 
-def _compile(source, path, arch, options):
+def _compile(source: str, path: str, arch: str, options: tuple[str, ...]) -> _native.Module:
     from . import _nvrtc
 
     if (library := _nvrtc.find()) is not None:

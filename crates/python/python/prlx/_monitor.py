@@ -12,18 +12,32 @@ tensor costs one reduction, and each step waits for the device once. Gradients t
 `torch.amp.GradScaler` tries a larger scale count as anomalies.
 """
 
+from __future__ import annotations
+
 import json
 import math
 import os
 import sys
 import time
 from collections import deque
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from enum import Enum
 from functools import partial
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from ._launches import launch_count, launch_range
 from ._tensors import leaves
+
+if TYPE_CHECKING:
+    import torch
+    from typing_extensions import Self, Unpack
+
+    from ._launches import _LaunchRange
+    from .typing import Json, Path, Tensor
+
+    # A value outside of its history: its phase and name, itself, and the history.
+    _Wrong = tuple[tuple[str, str], float, list[float]]
 
 # Steps of history before values can be outside of it.
 _MIN_HISTORY = 5
@@ -52,13 +66,13 @@ class AnomalyRecord:
     phase: str | None = None
     value: float | None = None
     # Smallest and largest value of earlier steps.
-    history: tuple | None = None
+    history: tuple[float, float] | None = None
     # First and last launch in `prlx record`: of the module, or else of the step.
-    launches: tuple | None = None
+    launches: _LaunchRange | None = None
 
 
 @dataclass
-class _Step:
+class MonitoredStep:
     """What one step left."""
 
     number: int
@@ -67,39 +81,69 @@ class _Step:
     grad_norm: float | None
     items: float | None
     # By module (`forward`) and parameter (`backward`), in the order of execution: the largest magnitude.
-    values: dict
+    values: dict[tuple[str, str], float]
     # Launches of the step, and the number of launches when each value was seen.
-    launches: tuple | None = None
-    counts: dict = field(default_factory=dict)
-    anomalies: list = field(default_factory=list)
+    launches: _LaunchRange | None = None
+    counts: dict[tuple[str, str], int | None] = field(default_factory=dict)
+    anomalies: list[AnomalyRecord] = field(default_factory=list)
+
+
+class MonitorOptions(TypedDict, total=False):
+    """Options of :class:`PrlxTrainingMonitor`."""
+
+    output_dir: Path
+    loss_threshold: float
+    nan_detection: bool
+    grad_norm_threshold: float
+    window_size: int
+    capture_steps_after: int
+    ring_buffer_size: int
+    max_captures: int
+    model: torch.nn.Module | None
+    value_threshold: float
+    slow_threshold: float
+    on_anomaly: Callable[[AnomalyRecord], object] | None
+
+
+class TrainingReport(TypedDict):
+    """The content of `training_report.json`. Numbers that JSON lacks (NaN, infinities) are texts."""
+
+    steps: int
+    steps_per_second: float | None
+    items_per_second: float | None
+    loss: float | str | None
+    grad_norm: float | str | None
+    anomalies: list[dict[str, Any]]
 
 
 class StepContext:
     """The step that runs; :meth:`PrlxTrainingMonitor.step` makes it."""
 
-    def __init__(self, monitor, number):
+    def __init__(self, monitor: PrlxTrainingMonitor, number: int) -> None:
         self._monitor = monitor
         self.number = number
-        self._loss = self._grad_norm = self._items = None
+        self._loss: Any = None
+        self._grad_norm: Any = None
+        self._items: float | None = None
 
-    def report_loss(self, loss):
+    def report_loss(self, loss: float | Tensor) -> None:
         """The step's loss: a number, or a tensor with one element, which is read when the step ends."""
         self._loss = _detached(loss)
 
-    def report_grad_norm(self, norm):
+    def report_grad_norm(self, norm: float | Tensor) -> None:
         """The norm of all gradients, as `torch.nn.utils.clip_grad_norm_` returns it. Without it, the monitor
         computes the norm of the gradients that the watched model has when the step ends."""
         self._grad_norm = _detached(norm)
 
-    def report_items(self, count):
+    def report_items(self, count: float) -> None:
         """How many samples or tokens the step processed; the report then has a throughput."""
         self._items = float(count)
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         self._monitor._begin()
         return self
 
-    def __exit__(self, failed, *_):
+    def __exit__(self, failed: type[BaseException] | None, *_: object) -> None:
         self._monitor._end(self, failed is not None)
 
 
@@ -132,20 +176,20 @@ class PrlxTrainingMonitor:
 
     def __init__(
         self,
-        output_dir="prlx-monitor",
-        loss_threshold=2.0,
-        nan_detection=True,
-        grad_norm_threshold=100.0,
-        window_size=50,
-        capture_steps_after=3,
-        ring_buffer_size=0,
-        max_captures=10,
+        output_dir: Path = "prlx-monitor",
+        loss_threshold: float = 2.0,
+        nan_detection: bool = True,
+        grad_norm_threshold: float = 100.0,
+        window_size: int = 50,
+        capture_steps_after: int = 3,
+        ring_buffer_size: int = 0,
+        max_captures: int = 10,
         *,
-        model=None,
-        value_threshold=10.0,
-        slow_threshold=10.0,
-        on_anomaly=None,
-    ):
+        model: torch.nn.Module | None = None,
+        value_threshold: float = 10.0,
+        slow_threshold: float = 10.0,
+        on_anomaly: Callable[[AnomalyRecord], object] | None = None,
+    ) -> None:
         if window_size < _MIN_HISTORY:
             raise ValueError(f"window_size: {window_size} steps are too few; use at least {_MIN_HISTORY}")
         self.output_dir = os.fspath(output_dir)
@@ -153,45 +197,49 @@ class PrlxTrainingMonitor:
         self.value_threshold, self.slow_threshold = value_threshold, slow_threshold
         self.nan_detection, self.capture_steps_after = nan_detection, capture_steps_after
         self.max_captures, self.on_anomaly = max_captures, on_anomaly
-        self.anomalies = []
-        self._history = deque(maxlen=window_size)
+        self.anomalies: list[AnomalyRecord] = []
+        self._history: deque[MonitoredStep] = deque(maxlen=window_size)
         self._kept = ring_buffer_size or window_size
         self._steps = 0
         self._seconds = self._items = 0.0
         self._captures = 0
         # Kinds of anomalies of the last step.
-        self._kinds = set()
+        self._kinds: set[AnomalyType] = set()
         # A folder that still gets values of later steps, and of how many.
-        self._after = None
-        self._names, self._values, self._counts = [], [], []
+        self._after: tuple[str, int] | None = None
+        self._names: list[tuple[str, str]] = []
+        self._values: list[Any] = []
+        self._counts: list[int | None] = []
         self._watching = False
-        self._handles = []
-        self._model = self._torch = None
+        self._handles: list[Any] = []
+        self._model: Any = None
+        self._torch: Any = None
         # Names of parameters in the order of a backward pass, if compiled code hides that order.
-        self._order = None
+        self._order: dict[tuple[str, str], int] | None = None
         if model is not None:
             self.watch(model)
 
     @classmethod
-    def from_env(cls, **options):
+    def from_env(cls, **options: Unpack[MonitorOptions]) -> Self:
         """A monitor with options of the environment: `PRLX_TRACE_DIR`, `PRLX_LOSS_THRESHOLD`,
         `PRLX_GRAD_NORM_THRESHOLD`, `PRLX_WINDOW_SIZE`, `PRLX_CAPTURE_STEPS_AFTER`."""
-        names = {
+        names: dict[str, tuple[str, Callable[[str], Any]]] = {
             "output_dir": ("PRLX_TRACE_DIR", str),
             "loss_threshold": ("PRLX_LOSS_THRESHOLD", float),
             "grad_norm_threshold": ("PRLX_GRAD_NORM_THRESHOLD", float),
             "window_size": ("PRLX_WINDOW_SIZE", int),
             "capture_steps_after": ("PRLX_CAPTURE_STEPS_AFTER", int),
         }
+        found: dict[str, Any] = {}
         for option, (name, convert) in names.items():
             if name in os.environ:
                 try:
-                    options.setdefault(option, convert(os.environ[name]))
+                    found[option] = convert(os.environ[name])
                 except ValueError:
                     raise ValueError(f"{name}: {os.environ[name]!r} is no number") from None
-        return cls(**options)
+        return cls(**{**found, **options})
 
-    def watch(self, model):
+    def watch(self, model: torch.nn.Module) -> None:
         """Watches the modules and gradients of a model."""
         import torch
 
@@ -209,31 +257,31 @@ class PrlxTrainingMonitor:
                 self._handles.append(p.register_post_accumulate_grad_hook(partial(self._gradient, name)))
 
     @property
-    def last_step(self):
+    def last_step(self) -> MonitoredStep | None:
         """The last step: ``number``, ``seconds``, ``loss``, ``grad_norm``, ``values`` (the largest magnitudes
         by phase and name) and ``anomalies``; `None` before the first."""
         return self._history[-1] if self._history else None
 
-    def close(self):
+    def close(self) -> None:
         """Removes all hooks from the model."""
         while self._handles:
             self._handles.pop().remove()
 
-    def step(self, number=None):
+    def step(self, number: int | None = None) -> StepContext:
         """A context for one step; without a number, steps are counted from 0."""
         return StepContext(self, self._steps if number is None else number)
 
-    def _output(self, path, module, args, output):
+    def _output(self, path: str, module: torch.nn.Module, args: object, output: object) -> None:
         if self._torch.compiler.is_compiling() or not self._watching:
             return
         for i, tensor in enumerate(leaves(output)):
             self._observe(("forward", f"{path}[{i}]" if i else path), tensor)
 
-    def _gradient(self, name, parameter):
+    def _gradient(self, name: str, parameter: torch.Tensor) -> None:
         if self._watching:
             self._observe(("backward", name), parameter.grad)
 
-    def _observe(self, name, tensor):
+    def _observe(self, name: tuple[str, str], tensor: Any) -> None:
         if tensor is None or tensor.numel() == 0 or not (tensor.is_floating_point() or tensor.is_complex()):
             return
         if tensor.is_sparse or tensor.is_nested or tensor.element_size() == 1:
@@ -243,27 +291,28 @@ class PrlxTrainingMonitor:
             self._values.append(self._torch.linalg.vector_norm(tensor.detach(), math.inf).float())
         self._names.append(name)
 
-    def _begin(self):
+    def _begin(self) -> None:
         self._names, self._values, self._counts = [], [], []
         self._watching = True
         self._launch = launch_count()
         self._began = time.perf_counter()
 
-    def _end(self, context, failed):
+    def _end(self, context: StepContext, failed: bool) -> None:
         self._watching = False
         if failed:
             return
         norm = context._grad_norm if context._grad_norm is not None else self._norm()
         loss, norm, *values = _numbers([context._loss, norm, *self._values])
-        named, counts = {}, {}
+        named: dict[tuple[str, str], float] = {}
+        counts: dict[tuple[str, str], int | None] = {}
         for name, value, count in zip(self._names, values, self._counts):
             # A module that is called many times, or a parameter of several passes, has the worst of its
             # values.
             if name not in named or value > named[name] or math.isnan(value):
                 named[name], counts[name] = value, count
-        if self._order is not None:
-            named = dict(sorted(named.items(), key=lambda item: self._order.get(item[0], -1)))
-        step = _Step(
+        if (order := self._order) is not None:
+            named = dict(sorted(named.items(), key=lambda item: order.get(item[0], -1)))
+        step = MonitoredStep(
             context.number,
             time.perf_counter() - self._began,
             loss,
@@ -281,7 +330,7 @@ class PrlxTrainingMonitor:
         self._history.append(step)
         self._write(step)
 
-    def _norm(self):
+    def _norm(self) -> Any:
         torch = self._torch
         gradients = [p.grad for p in self._model.parameters() if p.grad is not None] if self._model else []
         gradients = [g for g in gradients if not g.is_sparse]
@@ -291,7 +340,7 @@ class PrlxTrainingMonitor:
             norms = torch._foreach_norm(gradients)
             return torch.linalg.vector_norm(torch.stack([n.float().to(norms[0].device) for n in norms]))
 
-    def _judge(self, step):
+    def _judge(self, step: MonitoredStep) -> None:
         """Finds the anomalies of a step."""
         # Values of steps with an anomaly are no measure.
         good = [s for s in self._history if not s.anomalies]
@@ -319,7 +368,7 @@ class PrlxTrainingMonitor:
             what = f"the step took {step.seconds:.3g} s, the median is {times[len(times) // 2]:.3g} s"
             self._found(step, AnomalyType.SLOW, what, value=step.seconds)
 
-    def _first_wrong(self, step, good):
+    def _first_wrong(self, step: MonitoredStep, good: list[MonitoredStep]) -> _Wrong | None:
         """The first observation that is not finite, else the first one outside of its history: its name, its
         value, and its history."""
         outside = None
@@ -331,25 +380,35 @@ class PrlxTrainingMonitor:
                 outside = name, value, before
         return outside
 
-    def _at(self, first, what):
+    def _at(self, first: _Wrong, what: str) -> tuple[str, str, str, float, tuple[float, float] | None]:
         (phase, name), value, before = first
         shown = name or "the model"
         place = f"the output of {shown}" if phase == "forward" else f"the gradient of {shown}"
         seen = f"; in {len(before)} earlier steps at most {max(before):.4g}" if before else ""
         return f"{phase}: {place} {what} first{seen}", name, phase, value, _range(before)
 
-    def _found(self, step, kind, message, module=None, phase=None, value=None, history=None):
+    def _found(
+        self,
+        step: MonitoredStep,
+        kind: AnomalyType,
+        message: str,
+        module: str | None = None,
+        phase: str | None = None,
+        value: float | None = None,
+        history: tuple[float, float] | None = None,
+    ) -> None:
         launches = step.launches
-        if (end := step.counts.get((phase, module))) is not None:
-            before = [n for n in step.counts.values() if n < end]
-            launches = (max(before, default=step.launches[0]), end - 1)
+        end = step.counts.get((phase, module)) if phase is not None and module is not None else None
+        if end is not None and launches is not None:
+            before = [n for n in step.counts.values() if n is not None and n < end]
+            launches = (max(before, default=launches[0]), end - 1)
         record = AnomalyRecord(step.number, kind, message, module, phase, value, history, launches)
         step.anomalies.append(record)
         self.anomalies.append(record)
         if self.on_anomaly is not None:
             self.on_anomaly(record)
 
-    def _write(self, step):
+    def _write(self, step: MonitoredStep) -> None:
         if step.anomalies:
             os.makedirs(self.output_dir, exist_ok=True)
             with open(os.path.join(self.output_dir, "anomaly_log.jsonl"), "a", encoding="utf-8") as log:
@@ -375,7 +434,7 @@ class PrlxTrainingMonitor:
         print(f"prlx: {text.splitlines()[0]}\nprlx: the report is in {folder}", file=sys.stderr)
         self._after = (folder, self.capture_steps_after) if self.capture_steps_after else None
 
-    def _text(self, step):
+    def _text(self, step: MonitoredStep) -> str:
         lines = [f"step {step.number}: {record.message}" for record in step.anomalies]
         if (launches := step.anomalies[0].launches) is not None:
             first, last = launches
@@ -386,20 +445,20 @@ class PrlxTrainingMonitor:
         good = [s for s in self._history if not s.anomalies]
         for (phase, name), value in step.values.items():
             before = [s.values[phase, name] for s in good if (phase, name) in s.values]
-            seen = "  [{:.4g}, {:.4g}]".format(*_range(before)) if before else ""
+            seen = f"  [{min(before):.4g}, {max(before):.4g}]" if before else ""
             lines.append(f"  {phase:<8}  {value:<10.4g} {name or 'the model'}{seen}")
         return "\n".join(lines) + "\n"
 
-    def report(self):
+    def report(self) -> TrainingReport:
         """Writes `training_report.json`. Returns its content: number of steps, steps and items per second,
         the last loss, and the anomalies."""
         last = self.last_step
-        data = {
+        data: TrainingReport = {
             "steps": self._steps,
             "steps_per_second": self._steps / self._seconds if self._seconds else None,
             "items_per_second": self._items / self._seconds if self._items and self._seconds else None,
-            "loss": last and _finite(last.loss),
-            "grad_norm": last and _finite(last.grad_norm),
+            "loss": _finite(last.loss) if last else None,
+            "grad_norm": _finite(last.grad_norm) if last else None,
             "anomalies": [_record(record) for record in self.anomalies],
         }
         os.makedirs(self.output_dir, exist_ok=True)
@@ -407,15 +466,15 @@ class PrlxTrainingMonitor:
         return data
 
 
-def _detached(value):
+def _detached(value: Any) -> Any:
     return value.detach() if hasattr(value, "detach") else value
 
 
-def _numbers(values):
+def _numbers(values: list[Any]) -> list[Any]:
     """Numbers and tensors of one element as numbers; all tensors of a device come in one transfer."""
     tensors = [(i, v) for i, v in enumerate(values) if hasattr(v, "detach")]
     out = [v if v is None or hasattr(v, "detach") else float(v) for v in values]
-    by_device = {}
+    by_device: dict[Any, list[tuple[int, Any]]] = {}
     for i, tensor in tensors:
         by_device.setdefault(tensor.device, []).append((i, tensor))
     for group in by_device.values():
@@ -427,27 +486,27 @@ def _numbers(values):
     return out
 
 
-def _mean(values):
+def _mean(values: list[float]) -> float:
     return sum(values) / len(values)
 
 
-def _range(values):
+def _range(values: list[float]) -> tuple[float, float] | None:
     return (min(values), max(values)) if values else None
 
 
-def _finite(value):
+def _finite(value: float | None) -> float | str | None:
     """JSON has no NaN: such numbers are texts."""
     return value if value is None or math.isfinite(value) else str(value)
 
 
-def _record(record):
+def _record(record: AnomalyRecord) -> Json:
     data = asdict(record)
     data["type"] = record.type.value
     data["value"] = _finite(record.value)
     return data
 
 
-def _plain(step):
+def _plain(step: MonitoredStep) -> Json:
     return {
         "step": step.number,
         "seconds": step.seconds,
@@ -460,6 +519,6 @@ def _plain(step):
     }
 
 
-def _write_json(path, data):
+def _write_json(path: str, data: object) -> None:
     with open(path, "w", encoding="utf-8") as file:
         json.dump(data, file, indent=1)

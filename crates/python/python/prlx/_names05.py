@@ -9,35 +9,44 @@ Limitations: a process on a GPU that `prlx record` did not start cannot be recor
 are not part of a recording: `Range.launches` has the numbers for `--launch`.
 """
 
+from __future__ import annotations
+
 import contextlib
 import os
 import re
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from . import _native, _progress
 from ._device import cpu, current
 from ._launches import launch_count, launch_range
 
+if TYPE_CHECKING:
+    from ._device import Launch
+    from ._launches import _LaunchRange
+    from .typing import Arch, Level, Path
 
-def enable():
+
+def enable() -> None:
     """Returns if the kernels of this process are recorded or run on the CPU device.
 
     Raises :class:`prlx.UnsupportedError` otherwise: recording begins with the process."""
     _require("enable")
 
 
-def integrate_with_triton():
+def integrate_with_triton() -> None:
     """The same as :func:`enable`."""
     _require("integrate_with_triton")
 
 
-def enable_pytorch():
+def enable_pytorch() -> None:
     """The same as :func:`enable`: `prlx record` sees what PyTorch, Triton and extensions launch."""
     _require("enable_pytorch")
 
 
-def _require(name):
+def _require(name: str) -> None:
     if launch_count() is None and current() is None:
         script = sys.argv[0] or "script.py"
         raise _native.UnsupportedError(
@@ -52,11 +61,11 @@ class Range:
     """A part of a program: its name, and the first and last of its launches in `prlx record`."""
 
     name: str
-    launches: tuple | None = None
+    launches: _LaunchRange | None = None
 
 
 @contextlib.contextmanager
-def pytorch_trace(name):
+def pytorch_trace(name: str) -> Iterator[Range]:
     """A named part of a program: a range of NVTX if PyTorch uses a GPU, and a range of PyTorch's profiler.
     The range of NVTX includes launches of all threads, as those of the backward pass.
 
@@ -83,7 +92,7 @@ def pytorch_trace(name):
 
 
 @contextlib.contextmanager
-def session(path, *, arch="sm_90", level="path"):
+def session(path: Path, *, arch: Arch = "sm_90", level: Level = "path") -> Iterator[Range]:
     """Records every launch inside, on the CPU device, into files of the folder ``path``: ``0.KERNEL.prlx``
     and so on.
 
@@ -104,7 +113,7 @@ def session(path, *, arch="sm_90", level="path"):
     device = cpu(arch)
     count = 0
 
-    def before(launch, kernel):
+    def before(launch: Launch, kernel: str) -> None:
         nonlocal count
         file = os.path.join(path, f"{count}.{re.sub(r'[^A-Za-z0-9_.-]+', '_', kernel)[:64]}.prlx")
         snapshot = launch.snapshot(f"launch {count}", device.seed)

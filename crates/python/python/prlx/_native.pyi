@@ -1,7 +1,9 @@
 """Types of the native module. Nothing here is public; the package's other modules use it."""
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, final
+
+from .typing import Verdict
 
 __version__: str
 
@@ -14,89 +16,143 @@ class KernelStuck(Error): ...
 class MemoryLimitError(Error): ...
 class FileError(Error): ...
 
+@final
 class Module:
-    def __init__(self, code: bytes, name: str) -> None: ...
+    def __new__(cls, code: bytes, name: str) -> Module: ...
     @staticmethod
     def compile(path: str) -> Module: ...
     def kernels(self) -> list[str]: ...
     def params(self, kernel: str) -> list[tuple[str, int, str]]: ...
     def ptx(self) -> str: ...
 
+@final
 class Array:
-    name: str
-    memory: tuple[int, int]
-    def __init__(
-        self, name: str, owner: int, bytes: int, offset: int, ty: str, shape: list[int]
-    ) -> None: ...
+    def __new__(
+        cls, name: str, owner: int, bytes: int, offset: int, ty: str, shape: Sequence[int]
+    ) -> Array: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def memory(self) -> tuple[int, int]: ...
 
+@final
 class Scalar:
-    def __init__(self, name: str, bytes: bytes, ty: str | None = None) -> None: ...
+    def __new__(cls, name: str, bytes: bytes, ty: str | None = None) -> Scalar: ...
 
+@final
 class TensorMap:
-    array: Array
-    def __init__(
-        self,
+    def __new__(
+        cls,
         array: Array,
-        sizes: list[int],
-        strides: list[int],
-        tile: list[int],
+        sizes: Sequence[int],
+        strides: Sequence[int],
+        tile: Sequence[int],
         swizzle: int,
         nan: bool,
-    ) -> None: ...
+    ) -> TensorMap: ...
+    @property
+    def array(self) -> Array: ...
 
+@final
 class Launch:
-    def __init__(
-        self,
+    def __new__(
+        cls,
         module: Module,
         kernel: str,
         grid: tuple[int, int, int],
         block: tuple[int, int, int],
         cluster: tuple[int, int, int],
         shared: int,
-        arguments: list[Array | Scalar | TensorMap],
-        owners: list[Any],
+        arguments: Sequence[Array | Scalar | TensorMap],
+        owners: Sequence[object],
         contract: bool,
-    ) -> None: ...
+    ) -> Launch: ...
     def snapshot(self, content: Callable[[int, int], bytes], name: str, seed: int) -> Snapshot: ...
 
+@final
 class Snapshot: ...
 
+@final
 class Run:
-    warp_instructions: int
-    nanos: int
-    printed: str
-    printed_limit: str | None
+    @property
+    def warp_instructions(self) -> int: ...
+    @property
+    def nanos(self) -> int: ...
+    @property
+    def printed(self) -> str: ...
+    @property
+    def printed_limit(self) -> str | None: ...
     def findings(self) -> str: ...
     def errors(self) -> int: ...
     def findings_text(self, color: bool) -> str: ...
     def raise_fault(self) -> None: ...
 
+@final
 class Device:
-    def __init__(
-        self,
+    def __new__(
+        cls,
         check: str | None = None,
         max_steps: int | None = None,
         max_memory: int | None = None,
         threads: int | None = None,
         max_printed: int | None = None,
-    ) -> None: ...
+    ) -> Device: ...
     def run(self, launch: Launch, seed: int) -> Run: ...
 
+@final
 class Report:
-    verdict: str
+    @property
+    def verdict(self) -> Verdict: ...
     def json(self) -> str: ...
     def text(self, color: bool) -> str: ...
     def html(self) -> str: ...
 
+@final
 class Recording:
-    def __init__(self, path: str) -> None: ...
+    def __new__(cls, path: str) -> Recording: ...
     def files(self) -> int: ...
     @staticmethod
     def tables() -> list[tuple[str, list[tuple[str, str]]]]: ...
-    def arrow(self, name: str) -> Any: ...
+    def arrow(self, name: str) -> object: ...
+    # The columns: the kind of their values, the values, and which of them are missing.
     def table(self, name: str) -> dict[str, tuple[str, Any, bytes | None]]: ...
 
-def compare(a: Snapshot, b: Snapshot, names: tuple[str, str], **options: Any) -> Report: ...
-def diff(a: str, b: str, **options: Any) -> Report: ...
+def compare(
+    a: Snapshot,
+    b: Snapshot,
+    names: tuple[str, str],
+    *,
+    level: str | None = None,
+    check: str | None = None,
+    rtol: float | None = None,
+    atol: float | None = None,
+    ulp: int | None = None,
+    equal_nan: bool = False,
+    strict: bool = False,
+    findings: int = 8,
+    explain: bool = True,
+    zoom: bool = True,
+    gpu: bool = False,
+    max_steps: int | None = None,
+    max_memory: int | None = None,
+    max_printed: int | None = None,
+    progress: Callable[[str, str], object] | None = None,
+) -> Report: ...
+def diff(
+    a: str,
+    b: str,
+    *,
+    kernels: Sequence[str] = ...,
+    strict: bool = False,
+    force: bool = False,
+    findings: int = 8,
+    progress: Callable[[str, str], object] | None = None,
+) -> Report: ...
 def load(path: str, seed: int | None = None) -> Snapshot: ...
-def record(launch: Snapshot, path: str, **options: Any) -> None: ...
+def record(
+    launch: Snapshot,
+    path: str,
+    *,
+    level: str | None = None,
+    progress: Callable[[str, str], object] | None = None,
+) -> None: ...

@@ -8,7 +8,9 @@ link are refused. `NUMBA_CUDA_…` settings of debug builds are not looked at.
 """
 
 import contextlib
+import operator
 import struct
+from typing import Any
 
 import numba.cuda.api
 import numba.cuda.compiler
@@ -22,6 +24,14 @@ from ._device import Launch, current, dim
 from ._integrations import Replacements
 
 _replaced = Replacements()
+
+
+def _device():
+    """The CPU device that runs launches."""
+    device = current()
+    if device is None:
+        raise _native.Error("Numba runs on the CPU device only inside of `with prlx.cpu()`")
+    return device
 
 
 class DeviceArray(np.ndarray):
@@ -38,14 +48,57 @@ class DeviceArray(np.ndarray):
 
 
 class Device:
-    """What programs and Numba's compiler ask of a GPU."""
+    """What programs and Numba's compiler ask of a GPU. It is a context manager, as the entries of `cuda.gpus`
+    are: inside of the block, it is the current device, which it always is."""
 
     id = 0
     name = b"PRLX CPU device"
+    WARP_SIZE = 32
+    MAX_THREADS_PER_BLOCK = 1024
 
     @property
     def compute_capability(self):
-        return divmod(current().arch, 10)
+        return divmod(_device().arch, 10)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    def __eq__(self, other):
+        return isinstance(other, Device)
+
+    def __hash__(self):
+        return hash(Device)
+
+    def __str__(self):
+        return f"<Managed Device {self.id}>"
+
+    def reset(self):
+        pass
+
+
+class Gpus:
+    """`cuda.gpus`: a list with one device."""
+
+    current = Device()
+
+    @property
+    def lst(self):
+        return [self.current]
+
+    def __len__(self):
+        return 1
+
+    def __iter__(self):
+        return iter(self.lst)
+
+    def __getitem__(self, number):
+        return self.lst[number if isinstance(number, slice) else operator.index(number)]
+
+    def __str__(self):
+        return ", ".join(map(str, self.lst))
 
 
 class Stream:
@@ -93,11 +146,18 @@ def enable():
     for module in (cuda, cuda.api, cuda.dispatcher, cuda.compiler):
         if "get_current_device" in vars(module):
             replace(module, "get_current_device", Device)
+    gpus = Gpus()
+    for module in (cuda, cuda.api, cuda.cudadrv.devices):
+        if "gpus" in vars(module):
+            replace(module, "gpus", gpus)
+    replace(cuda, "list_devices", lambda: gpus)
+    replace(cuda, "select_device", lambda number: gpus[number])
+    replace(cuda, "close", lambda: None)
     for name in ("stream", "default_stream", "legacy_default_stream", "per_thread_default_stream"):
         replace(cuda, name, Stream)
     replace(cuda, "event", lambda timing=True: Event())
     replace(cuda, "is_available", lambda: True)
-    for name in ("managed_array", "mapped_array", "mapped_array_like", "pinned", "mapped", "current_context"):
+    for name in ("managed_array", "mapped_array", "mapped_array_like", "pinned", "mapped", "current_context", "detect"):
         if name in vars(cuda):
             replace(cuda, name, _refusal(name))
     for name in ("pinned_array", "pinned_array_like"):
@@ -169,8 +229,8 @@ def _for_all(dispatcher, ntasks, tpb=0, stream=0, sharedmem=0):
     return _configure(dispatcher, -(-ntasks // block), block, stream, sharedmem)
 
 
-def _launch(dispatcher, grid, block, shared, args):
-    device = current()
+def _launch(dispatcher: Any, grid: Any, block: Any, shared: int, args: Any) -> None:
+    device = _device()
     if 0 in grid:
         return
     names = dispatcher.py_func.__code__.co_varnames
@@ -179,7 +239,7 @@ def _launch(dispatcher, grid, block, shared, args):
             _arrays.refuse_wrong_elements(name, arg.dtype, records=True)
     kinds = _argument_kinds(dispatcher, args)
     module, kernel = _compiled(dispatcher, kinds, device.arch)
-    out = []
+    out: list[Any] = []
     for name, kind, value in zip(names, kinds, args):
         _add(out, name, kind, value)
     launch = Launch(module, kernel, grid, block, out, shared=shared)

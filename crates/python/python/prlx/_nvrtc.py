@@ -4,17 +4,20 @@ It is looked for in the packages `nvidia-cuda-nvrtc` and `nvidia-cuda-nvrtc-cu12
 finds it. It needs no GPU.
 """
 
+from __future__ import annotations
+
 import ctypes
 import glob
 import os
 import re
 import site
 import sys
+from collections.abc import Iterable, Iterator
 
 from . import _native
 
 
-def find():
+def find() -> ctypes.CDLL | None:
     """The loaded library, or ``None``."""
     for path in _candidates():
         try:
@@ -28,7 +31,7 @@ def find():
     return None
 
 
-def _candidates():
+def _candidates() -> Iterator[str]:
     for folder in [*site.getsitepackages(), site.getusersitepackages(), *sys.path]:
         # Packages for CUDA 13 and later share a folder `cu13`; those for CUDA 12 have one each.
         for pattern in ("nvidia/cu[0-9]*/lib/libnvrtc.so.*", "nvidia/cuda_nvrtc/lib/libnvrtc.so.*"):
@@ -39,7 +42,7 @@ def _candidates():
     yield from ("libnvrtc.so.13", "libnvrtc.so.12")
 
 
-def compile(library, source, path, arch, options):
+def compile(library: ctypes.CDLL, source: str, path: str, arch: str, options: Iterable[str]) -> bytes:
     """PTX of CUDA source text, with source lines; ``path`` is its name in messages and reports."""
     program = ctypes.c_void_p()
     _check(
@@ -60,7 +63,7 @@ def compile(library, source, path, arch, options):
         library.nvrtcDestroyProgram(ctypes.byref(program))
 
 
-def _includes(library):
+def _includes(library: ctypes.CDLL) -> list[str]:
     """The CUDA headers that lie beside the library, or in the package of CUDA 12's run-time library."""
     home = os.path.dirname(os.path.dirname(library._name))
     homes = [home, os.path.join(os.path.dirname(home), "cuda_runtime")]
@@ -68,12 +71,12 @@ def _includes(library):
     return [folder for folder in folders if os.path.isdir(folder)]
 
 
-def _numbers(path):
+def _numbers(path: str) -> list[int]:
     """The numbers in a path, by which versions are ordered."""
     return [int(n) for n in re.findall(r"\d+", path)]
 
 
-def _text(library, program, what):
+def _text(library: ctypes.CDLL, program: ctypes.c_void_p, what: str) -> str:
     size = ctypes.c_size_t()
     _check(library, getattr(library, f"nvrtcGet{what}Size")(program, ctypes.byref(size)))
     text = ctypes.create_string_buffer(size.value)
@@ -81,7 +84,7 @@ def _text(library, program, what):
     return text.value.decode(errors="replace")
 
 
-def _check(library, code):
+def _check(library: ctypes.CDLL, code: int) -> None:
     if code:
         library.nvrtcGetErrorString.restype = ctypes.c_char_p
         raise _native.Error(f"NVRTC: {library.nvrtcGetErrorString(code).decode()}")

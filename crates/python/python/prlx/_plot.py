@@ -5,9 +5,15 @@ A picture is SVG text, which notebooks show. Recordings of this version have `pr
 page.
 """
 
+from __future__ import annotations
+
 from html import escape
+from typing import TYPE_CHECKING
 
 from ._v1 import TraceData, read_trace
+
+if TYPE_CHECKING:
+    from .typing import Path
 
 _COLOURS = ("#4c78a8", "#f58518", "#e45756", "#72b7b2", "#54a24b", "#b279a2", "#9d755d")
 # Warps and events that a picture has at most.
@@ -17,19 +23,21 @@ _WARPS, _EVENTS = 64, 512
 class Picture:
     """A picture: ``svg`` is its text; notebooks show it."""
 
-    def __init__(self, svg):
+    def __init__(self, svg: str) -> None:
         self.svg = svg
 
-    def _repr_svg_(self):
+    def _repr_svg_(self) -> str:
         return self.svg
 
-    def save(self, path):
+    def save(self, path: Path) -> None:
         """Writes the picture to a file."""
         with open(path, "w", encoding="utf-8") as file:
             file.write(self.svg)
 
 
-def plot_warp_timeline(trace, warp_idx=None, save_path=None):
+def plot_warp_timeline(
+    trace: Path | TraceData, warp_idx: int | None = None, save_path: Path | None = None
+) -> Picture:
     """The events of warps, one row for each warp, in the order in which the warp recorded them. The colour is
     the kind of event. The first 64 warps and 512 events are drawn.
 
@@ -51,7 +59,9 @@ def plot_warp_timeline(trace, warp_idx=None, save_path=None):
     return _picture(f"{trace.header.kernel_name}: events of warps", labels, cells, save_path)
 
 
-def plot_divergence_heatmap(trace_a, trace_b, save_path=None):
+def plot_divergence_heatmap(
+    trace_a: Path | TraceData, trace_b: Path | TraceData, save_path: Path | None = None
+) -> Picture:
     """The warps of two recordings, 32 in a row. Red warps have other events on both sides; the text of a cell
     names the first one.
 
@@ -69,11 +79,13 @@ def plot_divergence_heatmap(trace_a, trace_b, save_path=None):
     return _picture(title, labels, cells, save_path)
 
 
-def _trace(trace):
+def _trace(trace: Path | TraceData) -> TraceData:
     return trace if isinstance(trace, TraceData) else read_trace(trace)
 
 
-def _picture(title, labels, cells, save_path):
+def _picture(
+    title: str, labels: list[str], cells: list[tuple[int, int, str, str]], save_path: Path | None
+) -> Picture:
     """A grid of coloured cells of 12 by 14 units, beside the labels of the rows."""
     left, top = 80, 30
     width = left + 12 * (max((x for x, *_ in cells), default=0) + 1) + 10

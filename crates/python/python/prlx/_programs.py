@@ -1,8 +1,11 @@
 """Commands on programs and files: the packaged `prlx` runs them, and its JSON is the result.
 
 Keyword arguments become options of the command line: ``digest=64`` is ``--digest 64``, ``force=True`` is
-``--force``, ``kernel=["a", "b"]`` is ``--kernel a --kernel b``.
+``--force``, ``kernel=["a", "b"]`` is ``--kernel a --kernel b``. Options whose names are words of Python end with
+``_`` here: ``class_``, ``from_``.
 """
+
+from __future__ import annotations
 
 import json
 import os
@@ -10,16 +13,27 @@ import shlex
 import subprocess
 import sys
 import threading
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from . import _native
 from ._command import binary
 from ._findings import namespace
 
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs, Unpack
+
+    from ._recording import Recording
+    from .typing import ConvertOptions, Path, ProbeOptions, Profile, ProfileOptions, RecordOptions, Repeated
+    from .typing import RepeatedFunction, RepeatOptions, RunOptions, Tallies, Target
+
+P = TypeVar("P", bound="Path")
+
 # Exit codes of results; all others are errors.
 _RESULTS = (0, 1, 3)
 
 
-def record(command, output, **options):
+def record(command: Target, output: Path, **options: Unpack[RecordOptions]) -> Recording:
     """Records the launches of a program (``["python", "train.py"]``) or of a launch file. Returns the
     :class:`prlx.Recording`."""
     from ._recording import Recording
@@ -29,7 +43,23 @@ def record(command, output, **options):
     return Recording(output)
 
 
-def repeat(target, n=None, *, seeds=None, **options):
+@overload
+def repeat(
+    target: Callable[[], object],
+    n: int | None = None,
+    *,
+    seeds: Iterable[int] | None = None,
+    **options: Unpack[RunOptions],
+) -> RepeatedFunction: ...
+@overload
+def repeat(target: Target, n: int | None = None, **options: Unpack[RepeatOptions]) -> Repeated: ...
+def repeat(
+    target: Callable[[], object] | Target,
+    n: int | None = None,
+    *,
+    seeds: Iterable[int] | None = None,
+    **options: Any,
+) -> Any:
     """Runs a program or a launch file many times and compares the outcomes, as ``prlx repeat`` does. Returns
     its JSON with attributes: ``verdict``, ``runs``, ``outcomes``.
 
@@ -40,60 +70,68 @@ def repeat(target, n=None, *, seeds=None, **options):
     if callable(target):
         from ._device import cpu
 
-        with cpu(seeds=seeds if seeds is not None else range(n or 10), **options) as device:
+        schedules = list(seeds if seeds is not None else range(n or 10))
+        with cpu(seeds=schedules, **options) as device:
             target()
-        return namespace({"verdict": "same", "runs": len(device.seeds), "launches": device.launches})
+        return namespace({"verdict": "same", "runs": len(schedules), "launches": device.launches})
+    if seeds is not None:
+        raise TypeError("repeat: seeds are of functions; a launch file has n and seed")
     if n is not None:
         options["runs"] = n
     return namespace(_run(["repeat", *_before(target), *_flags(options), *_after(target)]))
 
 
-def probe(program, target, **options):
+def probe(program: str, target: Target, **options: Unpack[ProbeOptions]) -> Tallies:
     """Runs a probe program (``"inst:ld.global { @bytes[site] += size }"``) in a program or a launch file.
     Returns its tables."""
-    return namespace(_run(["probe", program, *_before(target), *_flags(options), *_after(target)]))
+    tables: Tallies = namespace(_run(["probe", program, *_before(target), *_flags(options), *_after(target)]))
+    return tables
 
 
-def profile(target, **options):
+def profile(target: Target, **options: Unpack[ProfileOptions]) -> Profile:
     """Measures where the cycles of a program or a launch file go, as ``prlx profile`` does."""
-    return namespace(_run(["profile", *_before(target), *_flags(options), *_after(target)]))
+    measured: Profile = namespace(_run(["profile", *_before(target), *_flags(options), *_after(target)]))
+    return measured
 
 
-def convert(source, output, **options):
+def convert(source: Path, output: P, **options: Unpack[ConvertOptions]) -> P:
     """Converts a recording to another format, as ``prlx convert`` does."""
-    _run(["convert", os.fspath(source), "-o", os.fspath(output), *_flags(options)], json_output=False)
+    _run(["convert", os.fspath(source), "-o", str(output), *_flags(options)], json_output=False)
     return output
 
 
-def _before(target):
+def _before(target: Target) -> list[str]:
     """A launch file stands among the options, a program after them."""
     return [os.fspath(target)] if _is_file(target) else []
 
 
-def _after(target):
+def _after(target: Target) -> list[str]:
     if _is_file(target):
         return []
-    return ["--", *(shlex.split(target) if isinstance(target, str) else map(os.fspath, target))]
+    if isinstance(target, str):
+        return ["--", *shlex.split(target)]
+    return ["--", *(os.fspath(word) for word in target)]
 
 
-def _is_file(target):
+def _is_file(target: Target) -> TypeIs[os.PathLike[str]]:
     return isinstance(target, os.PathLike) or (isinstance(target, str) and target.endswith(".toml"))
 
 
-def _flags(options):
+def _flags(options: Mapping[str, object]) -> list[str]:
     out = []
     for name, value in options.items():
-        flag = f"--{name.replace('_', '-')}"
+        flag = f"--{name.rstrip('_').replace('_', '-')}"
         values = value if isinstance(value, (list, tuple)) else [value]
         for one in values:
             if one is True:
                 out.append(flag)
             elif one is not None and one is not False:
-                out += [flag, str(one)]
+                # Options that may stand alone take a value after `=` only.
+                out.append(f"{flag}={one}")
     return out
 
 
-def _run(words, json_output=True):
+def _run(words: list[str], json_output: bool = True) -> Any:
     words = [binary("prlx"), *words]
     if json_output:
         at = words.index("--") if "--" in words else len(words)
@@ -101,30 +139,30 @@ def _run(words, json_output=True):
     code, output, errors = _execute(words, json_output)
     if code not in _RESULTS:
         raise _error(errors, f"`{shlex.join(['prlx', *words[1:]])}` ended with {code}")
-    return json.loads(output) if json_output else None
+    return json.loads(output or "") if json_output else None
 
 
-def _execute(words, keep_output):
+def _execute(words: list[str], keep_output: bool) -> tuple[int, str | None, str]:
     """Runs a command, and shows its messages as they come. Returns its exit code, output and messages."""
     process = subprocess.Popen(
         words, stdout=subprocess.PIPE if keep_output else None, stderr=subprocess.PIPE, text=True
     )
-    messages = []
+    messages: list[str] = []
 
-    def show():
-        for line in process.stderr:
+    def show() -> None:
+        for line in process.stderr or ():
             messages.append(line)
             sys.stderr.write(line)
 
     with process:
         shower = threading.Thread(target=show)
         shower.start()
-        output = process.stdout.read() if keep_output else None
+        output = process.stdout.read() if process.stdout else None
         shower.join()
     return process.returncode, output, "".join(messages)
 
 
-def _error(messages, what):
+def _error(messages: str, what: str) -> _native.Error:
     """The exception for the last error among the messages of a command."""
     _, found, text = f"\n{messages}".rpartition("\nerror: ")
     text = text.strip() if found else messages.strip()

@@ -7,6 +7,8 @@ loss.
 Limitations: losses from functions, as `torch.nn.functional.cross_entropy`, are not seen.
 """
 
+from __future__ import annotations
+
 import argparse
 import glob
 import json
@@ -14,12 +16,16 @@ import math
 import os
 import runpy
 import sys
+from typing import TYPE_CHECKING, Any, TextIO
 
-from ._monitor import PrlxTrainingMonitor
+from ._monitor import PrlxTrainingMonitor, StepContext
 from ._native import FileError
 
+if TYPE_CHECKING:
+    from ._monitor import TrainingReport
 
-def main(words):
+
+def main(words: list[str]) -> int:
     """`prlx pytorch …`. Returns the exit code."""
     parser = argparse.ArgumentParser(prog="prlx pytorch")
     commands = parser.add_subparsers(dest="command", required=True)
@@ -47,7 +53,7 @@ def main(words):
         return 2
 
 
-def _watch(options):
+def _watch(options: argparse.Namespace) -> int:
     monitor = PrlxTrainingMonitor(
         options.output_dir,
         loss_threshold=options.threshold,
@@ -70,12 +76,13 @@ def _watch(options):
 class _Watcher:
     """Finds model, loss and steps of a script by hooks of all modules and optimizers."""
 
-    def __init__(self, monitor):
+    def __init__(self, monitor: PrlxTrainingMonitor) -> None:
         import torch
         from torch.optim.optimizer import register_optimizer_step_post_hook
 
         self._torch, self._monitor = torch, monitor
-        self._step = self._model = None
+        self._step: StepContext | None = None
+        self._model: Any = None
         self._depth = 0
         modules = torch.nn.modules.module
         self._handles = [
@@ -84,12 +91,12 @@ class _Watcher:
             register_optimizer_step_post_hook(self._stepped),
         ]
 
-    def close(self):
+    def close(self) -> None:
         for handle in self._handles:
             handle.remove()
         self._monitor.close()
 
-    def _before(self, module, args):
+    def _before(self, module: Any, args: object) -> None:
         if self._torch.compiler.is_compiling():
             return
         outermost, self._depth = self._depth == 0, self._depth + 1
@@ -102,7 +109,7 @@ class _Watcher:
             self._step = self._monitor.step()
             self._step.__enter__()
 
-    def _after(self, module, args, output):
+    def _after(self, module: object, args: object, output: object) -> None:
         if self._torch.compiler.is_compiling():
             return
         self._depth = max(self._depth - 1, 0)
@@ -111,13 +118,13 @@ class _Watcher:
             if isinstance(loss, self._torch.Tensor) and loss.numel() == 1 and loss.requires_grad:
                 self._step.report_loss(loss)
 
-    def _stepped(self, optimizer, args, kwargs):
+    def _stepped(self, optimizer: object, args: object, kwargs: object) -> None:
         if self._step is not None:
             step, self._step = self._step, None
             step.__exit__(None, None, None)
 
 
-def _kept(folder):
+def _kept(folder: str) -> dict[int, Any]:
     """The steps that reports in a folder have, by number."""
     steps = {}
     for file in glob.glob(os.path.join(glob.escape(folder), "step_*", "*.json")):
@@ -130,7 +137,7 @@ def _kept(folder):
     return steps
 
 
-def _diff_steps(options):
+def _diff_steps(options: argparse.Namespace) -> int:
     """Prints what differs most between two steps, in the order of the step."""
     steps = _kept(options.dir)
     for number in (options.step_a, options.step_b):
@@ -155,7 +162,7 @@ def _diff_steps(options):
     return 1 if any(times > 10 for times, _ in rows) else 0
 
 
-def _times(x, y):
+def _times(x: float, y: float) -> float:
     """How many times one magnitude is the other; infinite if only one is finite."""
     if not (math.isfinite(x) and math.isfinite(y)):
         return 1.0 if math.isfinite(x) == math.isfinite(y) else math.inf
@@ -163,7 +170,7 @@ def _times(x, y):
     return 1.0 if high == low else high / low if low else math.inf
 
 
-def _report(options):
+def _report(options: argparse.Namespace) -> int:
     try:
         with open(os.path.join(options.dir, "training_report.json"), encoding="utf-8") as file:
             data = json.load(file)
@@ -176,14 +183,12 @@ def _report(options):
     return 1 if data["anomalies"] else 0
 
 
-def _show(data, file):
-    rates = [f"{data[key]:.4g} {name} a second" for key, name in _RATES if data[key]]
+def _show(data: TrainingReport, file: TextIO) -> None:
+    speeds = ((data["steps_per_second"], "steps"), (data["items_per_second"], "items"))
+    rates = [f"{speed:.4g} {name} a second" for speed, name in speeds if speed]
     loss = "" if data["loss"] is None else f", last loss {data['loss']}"
     print(f"{data['steps']} steps{''.join(f', {r}' for r in rates)}{loss}", file=file)
     for record in data["anomalies"]:
         print(f"step {record['step']}: {record['message']}", file=file)
     if not data["anomalies"]:
         print("no anomaly", file=file)
-
-
-_RATES = (("steps_per_second", "steps"), ("items_per_second", "items"))

@@ -8,24 +8,31 @@ Limitations: inside of compiled code there are no modules. Kernels that add a gr
 same parameter belong to no module. After an exception in a backward pass, a range stays open.
 """
 
+from __future__ import annotations
+
 import contextlib
 import threading
+from collections.abc import Iterator
 from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from ._tensors import leaves
 
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
 _steps = 0
 
 
-def nvtx():
+def nvtx() -> Any:
     """NVTX as PyTorch has it; ``None`` without a GPU."""
     return torch.cuda.nvtx if torch.cuda.is_available() else None
 
 
 @contextlib.contextmanager
-def process_range(name):
+def process_range(name: str) -> Iterator[None]:
     """A range of NVTX that includes launches of all threads, as those of the backward pass."""
     ranges = nvtx()
     if ranges is None:
@@ -38,7 +45,7 @@ def process_range(name):
         ranges.range_end(number)
 
 
-def next_step():
+def next_step() -> str:
     """The name of the next step."""
     global _steps
     _steps += 1
@@ -48,11 +55,11 @@ def next_step():
 class Annotation:
     """Names of modules around launches, until ``remove()``, or the end of a ``with`` block."""
 
-    def __init__(self, model, operators):
+    def __init__(self, model: torch.nn.Module, operators: bool) -> None:
         self._ranges = nvtx()
-        self._handles = []
-        self._thread = threading.local()
-        self._operators = None
+        self._handles: list[Any] = []
+        self._thread: Any = threading.local()
+        self._operators: Any = None
         if self._ranges is None:
             return
         for path, module in model.named_modules():
@@ -65,7 +72,7 @@ class Annotation:
             self._operators = torch.autograd.profiler.emit_nvtx()
             self._operators.__enter__()
 
-    def remove(self):
+    def remove(self) -> None:
         """Removes the hooks of modules. Those of a graph that exists stay until it is freed."""
         for handle in self._handles:
             handle.remove()
@@ -74,25 +81,26 @@ class Annotation:
             self._operators.__exit__(None, None, None)
             self._operators = None
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self.remove()
 
-    def _running(self):
+    def _running(self) -> list[tuple[str, int]]:
         """The calls that run on this thread, innermost last: paths, and the first node of the graph."""
         if not hasattr(self._thread, "running"):
             self._thread.running = []
-        return self._thread.running
+        running: list[tuple[str, int]] = self._thread.running
+        return running
 
-    def _before(self, path, module, args):
+    def _before(self, path: str, module: torch.nn.Module, args: object) -> None:
         if torch.compiler.is_compiling():
             return
         self._ranges.range_push(f"{path}, forward")
         self._running().append((path, torch._C._autograd._get_sequence_nr()))
 
-    def _after(self, path, module, args, output):
+    def _after(self, path: str, module: torch.nn.Module, args: object, output: object) -> None:
         if torch.compiler.is_compiling():
             return
         running = self._running()
@@ -104,7 +112,7 @@ class Annotation:
                 self._name_backward(path, output, first)
                 return
 
-    def _name_backward(self, path, output, first):
+    def _name_backward(self, path: str, output: object, first: int) -> None:
         """Names the nodes of the graph that a call has made, but for those of calls inside of it."""
         nodes = [t.grad_fn for t in leaves(output) if t.grad_fn is not None]
         seen = set(nodes)
@@ -122,9 +130,9 @@ class Annotation:
             nodes += more
 
 
-def _push(ranges, name, gradients):
+def _push(ranges: Any, name: str, gradients: object) -> None:
     ranges.range_push(name)
 
 
-def _pop(ranges, inputs, outputs):
+def _pop(ranges: Any, inputs: object, outputs: object) -> None:
     ranges.range_pop()

@@ -1,5 +1,7 @@
 """Runs a whole script with its kernels on the CPU device: `prlx run script.py`, and `TRITON_PRLX=cpu`."""
 
+from __future__ import annotations
+
 import argparse
 import os
 import runpy
@@ -10,7 +12,7 @@ from ._findings import CheckError
 from ._native import Error
 
 
-def run(words):
+def run(words: list[str]) -> int:
     """`prlx run [options] script.py [arguments]`. Returns the exit code: that of the script, or else 1 if checks
     found errors and 4 if a kernel failed."""
     at = next(i for i, w in enumerate(words) if w.endswith(".py"))
@@ -42,13 +44,13 @@ def run(words):
     return status or errors
 
 
-def help():
+def help() -> None:
     """Prints the part of `prlx run --help` that is about scripts."""
     print()
     _parser().print_help()
 
 
-def _parser():
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="prlx run",
         usage="prlx run [options] script.py [arguments]",
@@ -64,7 +66,7 @@ def _parser():
     return parser
 
 
-def _script(device, path):
+def _script(device: cpu, path: str) -> int:
     """Runs a script. Returns its exit code; exceptions of the script that are not PRLX's are raised."""
     try:
         with device:
@@ -75,12 +77,12 @@ def _script(device, path):
         print(e.code, file=sys.stderr)
         return 1
     except Error as e:
-        print(f"prlx: {e}", file=sys.stderr)
+        print("\n".join([f"prlx: {e}", *getattr(e, "__notes__", ())]), file=sys.stderr)
         return 1 if isinstance(e, CheckError) else 4
     return 0
 
 
-def _show(device):
+def _show(device: cpu) -> int:
     """Prints what the checks found, each finding once. Returns the exit code."""
     if not device.check:
         return 0
@@ -91,7 +93,7 @@ def _show(device):
     return 1 if errors else 0
 
 
-def start():
+def start() -> None:
     """Puts the CPU device under a whole process; `prlx.pth` calls it if `TRITON_PRLX=cpu` is set.
     `TRITON_PRLX_CHECK` and `TRITON_PRLX_ARCH` are the checks and the architecture."""
     import atexit

@@ -12,12 +12,16 @@ Invariants:
 Limitations: a step needs memory for a copy of every output, on the same device. Optimizers do not run.
 """
 
+from __future__ import annotations
+
 import contextlib
 import random
 import sys
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -25,6 +29,20 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from . import _native
 from ._launches import launch_count, launch_range
 from ._tensors import leaves
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from ._launches import _LaunchRange
+
+    # A module's path, and the number of its call in the step.
+    _Call = tuple[str, int]
+    # Names and results of PyTorch's operations.
+    _Results = list[tuple[str, list[torch.Tensor]]]
+    # A function of a model's output that returns a number.
+    _Loss = Callable[[Any], torch.Tensor]
+    # `"eager"` and the like, a function of the model and its inputs, or a name and such a function.
+    _SetupSpec = str | Callable[..., Any] | tuple[str, Callable[..., Any]]
 
 
 @dataclass
@@ -36,11 +54,11 @@ class Observed:
     call: int
     # `input`, `output`, `gradient of its output` or `gradient of PARAMETER`.
     what: str
-    tensors: list
+    tensors: list[torch.Tensor]
     # The path and call of the module whose code makes the call; `None` outside of all.
-    caller: tuple | None = None
+    caller: _Call | None = None
     # The first and the last launch of the call, if the program is recorded.
-    launches: tuple | None = None
+    launches: _LaunchRange | None = None
 
 
 @dataclass
@@ -48,26 +66,26 @@ class Run:
     """One step: the result, its gradients, and what hooks saw."""
 
     name: str
-    result: list = field(default_factory=list)
+    result: list[torch.Tensor] = field(default_factory=list)
     # Gradients of parameters, by name.
-    gradients: dict = field(default_factory=dict)
+    gradients: dict[str, torch.Tensor] = field(default_factory=dict)
     # Inputs and outputs of modules, in the order of time.
-    passed: list = field(default_factory=list)
+    passed: list[Any] = field(default_factory=list)
     # Gradients, in the order of the backward pass.
-    arrived: list = field(default_factory=list)
+    arrived: list[Observed] = field(default_factory=list)
     # By the path and call of a module whose output it is: the modules that took the tensor as an input.
-    consumers: dict = field(default_factory=dict)
+    consumers: dict[_Call, list[_Call]] = field(default_factory=dict)
     # Operations of PyTorch inside of one module: names and results.
-    operations: list = field(default_factory=list)
+    operations: _Results = field(default_factory=list)
     trained: bool = False
     compiled: bool = False
-    launches: tuple | None = None
+    launches: _LaunchRange | None = None
 
 
 class State:
     """Parameters, buffers, gradients and random generators, to be put back."""
 
-    def __init__(self, model):
+    def __init__(self, model: torch.nn.Module) -> None:
         self.tensors = [*model.parameters(), *model.buffers()]
         self.content = [t.detach().clone() for t in self.tensors]
         self.parameters = list(model.parameters())
@@ -78,19 +96,19 @@ class State:
         self.cpu = torch.get_rng_state()
         self.cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else None
 
-    def begin(self):
+    def begin(self) -> None:
         """Puts back everything, but for the gradients, which are none."""
         self._put_back()
         for p in self.parameters:
             p.grad = None
 
-    def end(self):
+    def end(self) -> None:
         """Puts back everything."""
         self._put_back()
         for p, gradient in zip(self.parameters, self.gradients):
             p.grad = gradient
 
-    def _put_back(self):
+    def _put_back(self) -> None:
         with torch.no_grad():
             for tensor, content in zip(self.tensors, self.content):
                 if not torch.equal(tensor, content):
@@ -106,8 +124,11 @@ class State:
 class Setup:
     """A way to call a model: a name, and a function of the model and its inputs."""
 
-    def __init__(self, spec):
-        self.compiled = self.autocast = False
+    def __init__(self, spec: _SetupSpec) -> None:
+        self.compiled = False
+        self.autocast: Any = False
+        self.name: str
+        self.call: Callable[..., Any]
         if isinstance(spec, tuple):
             self.name, self.call = spec
         elif callable(spec):
@@ -115,7 +136,7 @@ class Setup:
         else:
             self._named(spec)
 
-    def _named(self, spec):
+    def _named(self, spec: str) -> None:
         self.name = spec
         kind, _, option = spec.partition(":")
         if kind == "eager" and not option:
@@ -133,18 +154,19 @@ class Setup:
                 "'autocast:TYPE', a function of the model and its inputs, or a pair of a name and a function"
             )
 
-    def context(self, device):
+    def context(self, device: str) -> contextlib.AbstractContextManager[Any]:
         """What surrounds forward and loss."""
         if self.autocast:
-            return torch.autocast(device, self.autocast)
+            context: contextlib.AbstractContextManager[Any] = torch.autocast(device, self.autocast)
+            return context
         return contextlib.nullcontext()
 
 
-def _eager(model, *args, **kwargs):
+def _eager(model: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:
     return model(*args, **kwargs)
 
 
-def _compiled(mode, model, *args, **kwargs):
+def _compiled(mode: str, model: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:
     from torch._inductor import compile_fx, list_mode_options
 
     # PyTorch keeps compiled code by its backend. A new one makes it compile the hooks, too.
@@ -153,7 +175,16 @@ def _compiled(mode, model, *args, **kwargs):
     return torch.compile(model, backend=backend)(*args, **kwargs)
 
 
-def run(model, batch, setup, state, loss, *, hooks=False, target=None):
+def run(
+    model: torch.nn.Module,
+    batch: Any,
+    setup: Setup,
+    state: State,
+    loss: _Loss | None,
+    *,
+    hooks: bool = False,
+    target: _Call | None = None,
+) -> Run:
     """Runs a step. `target` is a module's path and call whose operations are kept."""
     state.begin()
     done = Run(setup.name, compiled=setup.compiled)
@@ -180,7 +211,7 @@ def run(model, batch, setup, state, loss, *, hooks=False, target=None):
     return done
 
 
-def _inputs(batch):
+def _inputs(batch: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
     if isinstance(batch, dict):
         return (), batch
     if isinstance(batch, (list, tuple)):
@@ -188,10 +219,11 @@ def _inputs(batch):
     return (batch,), {}
 
 
-def _loss(output, loss):
+def _loss(output: Any, loss: _Loss | None) -> Any:
     """The number to differentiate, if there is one."""
     if not torch.is_grad_enabled():
         return None
+    total: Any
     if loss is not None:
         total = loss(output)
     else:
@@ -206,20 +238,21 @@ def _loss(output, loss):
 class _Observer:
     """Has hooks in all modules while it is entered, if it is on. Hooks of tensors stay until it is closed."""
 
-    def __init__(self, model, run, target, on):
+    def __init__(self, model: torch.nn.Module, run: Run, target: _Call | None, on: bool) -> None:
         self.model, self.run, self.target, self.on = model, run, target, on
-        self._calls = Counter()
-        self._modules, self._tensors = [], []
+        self._calls: Counter[str] = Counter()
+        self._modules: list[Any] = []
+        self._tensors: list[Any] = []
         # Tensors by identity: the call whose output each is. They stay alive, so that identities are unique.
-        self._producers = {}
-        self._alive = []
+        self._producers: dict[int, _Call] = {}
+        self._alive: list[torch.Tensor] = []
         # Copies of tensors that are alive, by identity and version.
-        self._copies = {}
+        self._copies: dict[tuple[int, int], torch.Tensor] = {}
         # The calls that run, innermost last, and the number of the first launch of each.
-        self._running = []
-        self._mode = None
+        self._running: list[tuple[_Call, int | None]] = []
+        self._mode: _Operations | None = None
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         for path, module in self.model.named_modules() if self.on else ():
             if isinstance(module, torch.jit.ScriptModule):
                 continue
@@ -236,7 +269,7 @@ class _Observer:
                 hook = partial(self._accumulated, *name.rpartition(".")[::2])
                 self._tensors.append(p.register_post_accumulate_grad_hook(hook))
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         for handle in self._modules:
             handle.remove()
         self._leave_target()
@@ -244,19 +277,20 @@ class _Observer:
         self._copies.clear()
         self.run.passed = _numbered(self.run.passed)
 
-    def close(self):
+    def close(self) -> None:
         """Removes the hooks of tensors: some tensors live longer than the step."""
         for handle in self._tensors:
             handle.remove()
 
-    def _leave_target(self):
+    def _leave_target(self) -> None:
         if self._mode is not None:
             self._mode.__exit__(None, None, None)
             self._mode = None
 
-    def _before(self, path, module, args, kwargs):
+    def _before(self, path: str, module: torch.nn.Module, args: object, kwargs: object) -> None:
         if torch.compiler.is_compiling():
-            return _compiled_input(path, self.run.passed, module, args, kwargs)
+            _compiled_input(path, self.run.passed, module, args, kwargs)
+            return
         key = (path, self._calls[path])
         self._calls[path] += 1
         tensors = leaves([args, kwargs])
@@ -270,9 +304,10 @@ class _Observer:
             self._mode = _Operations(self.run.operations)
             self._mode.__enter__()
 
-    def _after(self, path, module, args, output):
+    def _after(self, path: str, module: torch.nn.Module, args: object, output: object) -> None:
         if torch.compiler.is_compiling():
-            return _compiled_output(path, self.run.passed, module, args, output)
+            _compiled_output(path, self.run.passed, module, args, output)
+            return
         key, first = self._running.pop()
         while key[0] != path:  # A call that raised an exception, which the program caught.
             key, first = self._running.pop()
@@ -288,7 +323,7 @@ class _Observer:
             if tensor.requires_grad:
                 self._tensors.append(tensor.register_hook(partial(self._arrived, key, i)))
 
-    def _copy(self, tensor):
+    def _copy(self, tensor: torch.Tensor) -> torch.Tensor:
         """A copy of a tensor; the same one if it did not change since."""
         if tensor.is_inference():
             return tensor.detach().clone()
@@ -298,28 +333,28 @@ class _Observer:
             self._copies[key] = tensor.detach().clone()
         return self._copies[key]
 
-    def _accumulated(self, path, name, parameter):
+    def _accumulated(self, path: str, name: str, parameter: Any) -> None:
         self.run.arrived.append(Observed(path, 0, f"gradient of {name}", [parameter.grad.detach().clone()]))
 
-    def _arrived(self, key, index, gradient):
+    def _arrived(self, key: _Call, index: int, gradient: torch.Tensor) -> None:
         what = "gradient of its output" + (f" {index}" if index else "")
         self.run.arrived.append(Observed(*key, what, [gradient.detach().clone()]))
 
 
-def _compiled_input(path, passed, module, args, kwargs):
+def _compiled_input(path: str, passed: list[Any], module: object, args: object, kwargs: object) -> None:
     """A hook that compiled code can contain."""
     passed.append((path, "input", [t.detach().clone() for t in leaves([args, kwargs])]))
 
 
-def _compiled_output(path, passed, module, args, output):
+def _compiled_output(path: str, passed: list[Any], module: object, args: object, output: object) -> None:
     """A hook that compiled code can contain."""
     passed.append((path, "output", [t.detach().clone() for t in leaves(output)]))
 
 
-def _numbered(passed):
+def _numbered(passed: list[Any]) -> list[Observed]:
     """What hooks saw, with the numbers of calls in compiled code."""
-    calls = Counter()
-    out = []
+    calls: Counter[tuple[str, str]] = Counter()
+    out: list[Observed] = []
     for seen in passed:
         if not isinstance(seen, Observed):
             path, what, tensors = seen
@@ -332,18 +367,20 @@ def _numbered(passed):
 class _Operations(TorchDispatchMode):
     """Keeps the names and results of PyTorch's operations."""
 
-    def __init__(self, operations):
+    def __init__(self, operations: _Results) -> None:
         super().__init__()
         self._kept = operations
 
-    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+    def __torch_dispatch__(
+        self, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
         result = function(*args, **(kwargs or {}))
         name = f"{function.namespace}.{function.overloadpacket.__name__}"
         self._kept.append((name, [t.detach().clone() for t in leaves(result)]))
         return result
 
 
-def check(model):
+def check(model: torch.nn.Module) -> torch.nn.Module:
     """The module whose hooks are installed.
 
     Raises `TypeError` if it is no module."""

@@ -1,7 +1,11 @@
 """The tensors of PyTorch inside of a value."""
 
+from __future__ import annotations
 
-def leaves(value):
+from typing import Any
+
+
+def leaves(value: Any) -> list[Any]:
     """The tensors in a value, in order; lists, tuples, dictionaries and data classes are followed."""
     if hasattr(value, "data_ptr"):
         return [value]

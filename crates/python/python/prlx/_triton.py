@@ -15,6 +15,7 @@ a GPU.
 
 import re
 import struct
+from typing import Any
 
 import triton
 import triton.testing
@@ -308,7 +309,7 @@ class Launcher:
         if leave is not None:
             leave(launch_metadata)
 
-    def _arguments(self, args):
+    def _arguments(self, args: Any) -> list[Any]:
         if len(args) != len(self.signature):
             # Newer versions leave constants out.
             constants = [ty for ty in self.signature if ty == "constexpr"]
@@ -318,7 +319,7 @@ class Launcher:
                 )
             rest = iter(args)
             args = [None if ty == "constexpr" else next(rest) for ty in self.signature]
-        out = []
+        out: list[Any] = []
         descriptors = iter(self.descriptors)
         for name, ty, value in zip(self.names, self.signature, args):
             self._add(out, name, ty, value, descriptors)
@@ -395,7 +396,7 @@ def _descriptor(name, ty, value, meta):
         middle = _decomposed(value)[1 + 2 * rank : -2 * rank]
         flags = [_number(f"{name}.flag", bool(flag), "i1") for flag in middle]
         return [(array, owner), *wide, *strides, *flags, *sizes, *strides]
-    element = int(re.search(r"(\d+)", ty.split("<")[1].split("[")[0]).group(1)) // 8
+    element = int(re.findall(r"\d+", ty.split("<")[1].split("[")[0])[0]) // 8
     element = meta.get("elem_size", element)
     tile = list(meta.get("block_size", value.block_shape))
     tensor_map = _native.TensorMap(

@@ -5,14 +5,21 @@
 Invariants: a damaged file raises `ValueError`, which names the field; nothing is read outside of the file.
 """
 
+from __future__ import annotations
+
 import json
 import struct
 import subprocess
 from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from ._command import binary
+
+if TYPE_CHECKING:
+    from .typing import Path
 
 MAGIC = 0x50524C5800000000
 COMPACT, COMPRESSED, HISTORY, SAMPLED, SNAPSHOT = 1, 2, 4, 8, 16
@@ -31,8 +38,8 @@ class TraceHeader:
     flags: int
     kernel_name_hash: int
     kernel_name: str
-    grid_dim: tuple
-    block_dim: tuple
+    grid_dim: tuple[int, int, int]
+    block_dim: tuple[int, int, int]
     num_warps_per_block: int
     total_warp_slots: int
     events_per_warp: int
@@ -45,24 +52,24 @@ class TraceHeader:
     snapshot_section_offset: int
 
     @property
-    def has_history(self):
+    def has_history(self) -> bool:
         return bool(self.flags & HISTORY) and self.history_depth > 0
 
     @property
-    def has_snapshot(self):
+    def has_snapshot(self) -> bool:
         return bool(self.flags & SNAPSHOT) and self.snapshot_depth > 0
 
     @property
-    def is_sampled(self):
+    def is_sampled(self) -> bool:
         return bool(self.flags & SAMPLED)
 
     @property
-    def total_blocks(self):
+    def total_blocks(self) -> int:
         x, y, z = self.grid_dim
         return x * y * z
 
     @property
-    def threads_per_block(self):
+    def threads_per_block(self) -> int:
         x, y, z = self.block_dim
         return x * y * z
 
@@ -78,19 +85,19 @@ class TraceEvent:
     value_a: int
 
     @property
-    def event_type_name(self):
+    def event_type_name(self) -> str:
         return _EVENTS[self.event_type] if self.event_type < len(_EVENTS) else f"Unknown({self.event_type})"
 
     @property
-    def is_branch(self):
+    def is_branch(self) -> bool:
         return self.event_type == 0
 
     @property
-    def branch_taken(self):
+    def branch_taken(self) -> bool:
         return self.is_branch and self.branch_dir == 1
 
     @property
-    def active_thread_count(self):
+    def active_thread_count(self) -> int:
         return self.active_mask.bit_count()
 
 
@@ -111,8 +118,8 @@ class SnapshotEntry:
     active_mask: int
     seq: int
     cmp_predicate: int
-    lhs_values: list
-    rhs_values: list
+    lhs_values: list[int]
+    rhs_values: list[int]
 
 
 @dataclass
@@ -122,34 +129,34 @@ class WarpData:
     warp_idx: int
     num_events: int
     overflow_count: int
-    events: list
-    history: list = field(default_factory=list)
-    snapshots: list = field(default_factory=list)
+    events: list[TraceEvent]
+    history: list[HistoryEntry] = field(default_factory=list)
+    snapshots: list[SnapshotEntry] = field(default_factory=list)
 
 
 class TraceData:
     """A recording of PRLX 0.x."""
 
-    def __init__(self, header, data):
+    def __init__(self, header: TraceHeader, data: bytes) -> None:
         self.header = header
         self._data = data
 
     @property
-    def num_warps(self):
+    def num_warps(self) -> int:
         return self.header.total_warp_slots
 
-    def warp(self, index):
+    def warp(self, index: int) -> WarpData:
         """The warp of this number."""
         if not 0 <= index < self.num_warps:
             raise IndexError(f"there is no warp {index}: the recording has {self.num_warps}")
         return self._warps[index]
 
-    def warps(self):
+    def warps(self) -> Iterator[WarpData]:
         """All warps, in order."""
         return iter(self._warps)
 
     @cached_property
-    def _warps(self):
+    def _warps(self) -> list[WarpData]:
         header, at = self.header, _HEADER.size
         stride = _RING + _EVENT.size * header.events_per_warp
         warps = []
@@ -167,7 +174,9 @@ class TraceData:
             self._rings(warps, first, 288, header.snapshot_depth, self._snapshot)
         return warps
 
-    def _rings(self, warps, at, size, depth, add):
+    def _rings(
+        self, warps: list[WarpData], at: int, size: int, depth: int, add: Callable[[WarpData, int], None]
+    ) -> int:
         for warp in warps:
             _, _, total, _ = self._unpack("<4I", at, f"ring of warp {warp.warp_idx}")
             for i in range(min(total, depth)):
@@ -178,36 +187,38 @@ class TraceData:
             warp.snapshots.sort(key=lambda e: e.seq)
         return at
 
-    def _history(self, warp, at):
+    def _history(self, warp: WarpData, at: int) -> None:
         site, value, seq, _ = self._unpack("<4I", at, "history")
         warp.history.append(HistoryEntry(site, value, seq))
 
-    def _snapshot(self, warp, at):
+    def _snapshot(self, warp: WarpData, at: int) -> None:
         site, mask, seq, predicate, *values = self._unpack("<68I", at, "snapshot")
         warp.snapshots.append(SnapshotEntry(site, mask, seq, predicate, values[:32], values[32:64]))
 
-    def _slice(self, at, size, what):
+    def _slice(self, at: int, size: int, what: str) -> bytes:
         if at + size > len(self._data):
             raise ValueError(f"{what}: the file ends at byte {len(self._data)}, before byte {at + size}")
         return self._data[at : at + size]
 
-    def _unpack(self, form, at, what):
+    def _unpack(self, form: str, at: int, what: str) -> tuple[Any, ...]:
         return struct.unpack(form, self._slice(at, struct.calcsize(form), what))
 
     @property
-    def total_events(self):
+    def total_events(self) -> int:
         return sum(w.num_events for w in self.warps())
 
     @property
-    def total_overflows(self):
+    def total_overflows(self) -> int:
         return sum(w.overflow_count for w in self.warps())
 
-    def divergent_warps(self, other):
+    def divergent_warps(self, other: TraceData) -> list[int]:
         """Numbers of the warps whose events differ from those of another recording."""
         pairs = zip(self.warps(), other.warps())
         return [a.warp_idx for a, b in pairs if a.events != b.events]
 
-    def compare_warps(self, other, index):
+    def compare_warps(
+        self, other: TraceData, index: int
+    ) -> tuple[int, TraceEvent | None, TraceEvent | None] | None:
         """The first event of a warp that differs: its index and both events; `None` if there is none."""
         a, b = self.warp(index).events, other.warp(index).events
         for i in range(max(len(a), len(b))):
@@ -216,23 +227,25 @@ class TraceData:
                 return i, x, y
         return None
 
-    def filter_events(self, event_type=None, site_id=None, warp_idx=None):
+    def filter_events(
+        self, event_type: int | None = None, site_id: int | None = None, warp_idx: int | None = None
+    ) -> Iterator[tuple[int, TraceEvent]]:
         """The events that match, as pairs of warp number and event."""
         for warp in self.warps() if warp_idx is None else [self.warp(warp_idx)]:
             for event in warp.events:
                 if event_type in (None, event.event_type) and site_id in (None, event.site_id):
                     yield warp.warp_idx, event
 
-    def events_at_site(self, site_id):
+    def events_at_site(self, site_id: int) -> list[tuple[int, TraceEvent]]:
         return list(self.filter_events(site_id=site_id))
 
-    def branches(self):
+    def branches(self) -> list[tuple[int, TraceEvent]]:
         return list(self.filter_events(event_type=0))
 
-    def atomics(self):
+    def atomics(self) -> list[tuple[int, TraceEvent]]:
         return list(self.filter_events(event_type=2))
 
-    def summary(self):
+    def summary(self) -> str:
         """The kernel, its shape, and how many events of each kind the recording has."""
         header = self.header
         kinds = Counter(event.event_type_name for _, event in self.filter_events())
@@ -243,7 +256,7 @@ class TraceData:
         return "\n".join(lines + [f"  {name:<15} {count}" for name, count in sorted(kinds.items())])
 
 
-def read_trace(path):
+def read_trace(path: Path) -> TraceData:
     """Reads a recording of PRLX 0.x. Those of this version are read by :func:`prlx.read`."""
     with open(path, "rb") as file:
         data = file.read()
@@ -273,7 +286,7 @@ def read_trace(path):
     return TraceData(header, data)
 
 
-def _decompress(data, path):
+def _decompress(data: bytes, path: Path) -> bytes:
     try:
         from compression import zstd  # Python 3.14
     except ImportError:
@@ -281,16 +294,24 @@ def _decompress(data, path):
             import zstandard as zstd
         except ImportError:
             raise ValueError(f"{path} is compressed: pip install zstandard") from None
-        return zstd.ZstdDecompressor().decompressobj().decompress(data)
-    return zstd.decompress(data)
+        return bytes(zstd.ZstdDecompressor().decompressobj().decompress(data))
+    return bytes(zstd.decompress(data))
 
 
-def find_differ_binary():
+def find_differ_binary() -> str:
     """The path of `prlx-diff`."""
     return binary("prlx-diff")
 
 
-def diff_traces(a, b, map=None, values=False, tui=False, history=False, **options):
+def diff_traces(
+    a: Path,
+    b: Path,
+    map: Path | None = None,
+    values: bool = False,
+    tui: bool = False,
+    history: bool = False,
+    **options: Any,
+) -> Any:
     """Compares two recordings of PRLX 0.x with `prlx-diff`. Returns its JSON, or the exit code of the viewer.
 
     Other keywords become options (`lookahead=64`, `max_allowed_divergences=3`)."""
@@ -308,6 +329,6 @@ def diff_traces(a, b, map=None, values=False, tui=False, history=False, **option
     return json.loads(done.stdout)
 
 
-def display_trace_summary(trace):
+def display_trace_summary(trace: Path | TraceData) -> None:
     """Prints the summary of a recording, given as a path or as :class:`TraceData`."""
     print((trace if isinstance(trace, TraceData) else read_trace(trace)).summary())

@@ -10,14 +10,55 @@
 `--prlx-update` writes golden recordings anew.
 """
 
+from __future__ import annotations
+
 import glob
 import os
 import re
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
 
+if TYPE_CHECKING:
+    import pathlib
 
-def pytest_addoption(parser):
+    from typing_extensions import Unpack
+
+    from ._findings import Findings
+    from ._report import Report
+    from .typing import Arch, Checks, CompareOptions, Launches, Level
+
+
+class Same(Protocol):
+    """The fixture ``prlx_same``."""
+
+    def __call__(
+        self, f: Launches, g: Launches, *, arch: Arch = "sm_90", seed: int = 0, **options: Unpack[CompareOptions]
+    ) -> Report: ...
+
+
+class Clean(Protocol):
+    """The fixture ``prlx_clean``."""
+
+    def __call__(
+        self,
+        f: Launches,
+        *,
+        check: Checks = "all",
+        arch: Arch = "sm_90",
+        seed: int = 0,
+        seeds: Iterable[int] | None = None,
+    ) -> Findings: ...
+
+
+class Golden(Protocol):
+    """The fixture ``prlx_golden``."""
+
+    def __call__(self, f: Launches, level: Level = "events", *, arch: Arch = "sm_90", seed: int = 0) -> None: ...
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("prlx", "PRLX: kernels without a GPU")
     group.addoption("--prlx-cpu", action="store_true", help="run the kernels of all tests on the CPU device")
     group.addoption(
@@ -29,7 +70,7 @@ def pytest_addoption(parser):
     group.addoption("--prlx-update", action="store_true", help="write golden recordings anew")
 
 
-def pytest_configure(config):
+def pytest_configure(config: pytest.Config) -> None:
     """Refuses wrong options before the first test."""
     from ._device import cpu
 
@@ -40,7 +81,7 @@ def pytest_configure(config):
 
 
 @pytest.fixture(autouse=True)
-def _prlx_device(request):
+def _prlx_device(request: pytest.FixtureRequest) -> Iterator[None]:
     config = request.config
     check = config.getoption("--prlx-check")
     if not check and not config.getoption("--prlx-cpu"):
@@ -53,12 +94,12 @@ def _prlx_device(request):
 
 
 @pytest.fixture
-def prlx_same():
+def prlx_same() -> Same:
     """``prlx_same(f, g, **options)`` fails unless two functions that launch kernels agree."""
     import prlx
 
-    def same(f, g, **options):
-        report = prlx.compare(f, g, **options)
+    def same(f: Launches, g: Launches, **options: Any) -> Report:
+        report: Report = prlx.compare(f, g, **options)
         if report.verdict != "same":
             pytest.fail(str(report), pytrace=False)
         return report
@@ -67,12 +108,12 @@ def prlx_same():
 
 
 @pytest.fixture
-def prlx_clean():
+def prlx_clean() -> Clean:
     """``prlx_clean(f, check="all")`` fails if checks find an error in the kernels that a function launches, or
     if it launches none."""
     from ._compare import run_checks
 
-    def clean(f, *, check="all", **options):
+    def clean(f: Launches, *, check: Checks = "all", **options: Any) -> Findings:
         device = run_checks(f, check=check, **options)
         if errors := device.findings.errors:
             pytest.fail("\n".join(map(repr, errors)), pytrace=False)
@@ -84,7 +125,7 @@ def prlx_clean():
 
 
 @pytest.fixture
-def prlx_golden(request):
+def prlx_golden(request: pytest.FixtureRequest) -> Golden:
     """``prlx_golden(f)`` fails if the kernels that a function launches take other decisions or leave other
     outputs than when the golden recording was written, if it launches more or fewer, or if it launches none.
 
@@ -97,7 +138,7 @@ def prlx_golden(request):
 
     calls = 0
 
-    def golden(f, level="events", **options):
+    def golden(f: Launches, level: Level = "events", **options: Any) -> None:
         nonlocal calls
         folder = request.path.parent / "golden"
         name, calls = f"{_golden_name(request.node)}.{calls}", calls + 1
@@ -111,14 +152,14 @@ def prlx_golden(request):
     return golden
 
 
-def _golden_name(node):
+def _golden_name(node: pytest.Item) -> str:
     """The module, the class and the name of a test as a file's name."""
     path, *names = node.nodeid.split("::")
     stem = os.path.splitext(os.path.basename(path))[0]
     return re.sub(r"[^\w.-]+", "_", ".".join([stem, *names]))
 
 
-def _golden(config, folder, name, launches):
+def _golden(config: pytest.Config, folder: pathlib.Path, name: str, launches: list[pathlib.Path]) -> None:
     """Compares the launches of a call with its golden recordings, or writes these."""
     import prlx
 

@@ -17,15 +17,32 @@ do not exist; gradients of parameters do. Dropout draws other random numbers in 
 ``torch._inductor.config.fallback_random`` is set.
 """
 
+from __future__ import annotations
+
+import contextlib
 import difflib
 import json
 import math
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import torch
 
 from . import _ranges, _steps
 from ._launches import kernels
+
+if TYPE_CHECKING:
+    from ._launches import _LaunchRange
+    from ._names05 import Range
+    from ._steps import _Loss, _SetupSpec
+    from .typing import Json, Path, Verdict
+
+    # Inputs of a model: a tensor, positional arguments, or keyword arguments.
+    _Batch: TypeAlias = torch.Tensor | tuple[Any, ...] | list[Any] | dict[str, Any]
+    _Phase = Literal["forward", "backward"]
+    # A step without hooks, and the same step with hooks.
+    _Observed = tuple[_steps.Run, _steps.Run]
 
 # The probability that rounding alone makes a step differ by the default tolerance.
 _FALSE_ALARM = 1e-3
@@ -65,7 +82,15 @@ _MOVES |= {"empty", "empty_like", "empty_strided", "new_empty", "new_empty_strid
 _KERNELS = 8
 
 
-def compare_steps(model, batch, setups=("eager", "compile"), *, loss=None, rtol=None, atol=0.0):
+def compare_steps(
+    model: torch.nn.Module,
+    batch: _Batch,
+    setups: Iterable[_SetupSpec] = ("eager", "compile"),
+    *,
+    loss: _Loss | None = None,
+    rtol: float | None = None,
+    atol: float = 0.0,
+) -> Steps:
     """Runs a step of a model in several set-ups, and compares each with the first one.
 
     A step is the forward pass, and if there is a loss, the backward pass. The model, its gradients and the
@@ -84,18 +109,18 @@ def compare_steps(model, batch, setups=("eager", "compile"), *, loss=None, rtol=
     Raises `TypeError` or `ValueError` for a wrong model or set-up. Returns :class:`Steps`.
     """
     model = _steps.check(model)
-    setups = [_steps.Setup(spec) for spec in setups]
-    if len(setups) < 2:
+    ways = [_steps.Setup(spec) for spec in setups]
+    if len(ways) < 2:
         raise ValueError("setups: name at least two")
     state = _steps.State(model)
     compared = []
     try:
-        reference = _observe(model, batch, setups[0], state, loss)
-        for setup in setups[1:]:
+        reference = _observe(model, batch, ways[0], state, loss)
+        for setup in ways[1:]:
             other = _observe(model, batch, setup, state, loss)
             found = _compare(model, reference, other, rtol, atol)
             if found.first is not None and found.first.phase == "forward":
-                both = (setups[0], setup)
+                both = (ways[0], setup)
                 found.first.operation = _operation(
                     model, batch, both, state, loss, found.first, found.first.rtol, atol
                 )
@@ -104,10 +129,10 @@ def compare_steps(model, batch, setups=("eager", "compile"), *, loss=None, rtol=
             compared.append(found)
     finally:
         state.end()
-    return Steps(model, setups[0].name, compared)
+    return Steps(model, ways[0].name, compared)
 
 
-def annotate(model, *, operators=False):
+def annotate(model: torch.nn.Module, *, operators: bool = False) -> _ranges.Annotation:
     """Puts NVTX ranges around the launches of a model: the module's path, and forward or backward, as
     ``layer3.conv1, forward``. A recording keeps them, and reports name launches by them.
 
@@ -123,7 +148,7 @@ def annotate(model, *, operators=False):
     return _ranges.Annotation(model, operators)
 
 
-def step():
+def step() -> contextlib.AbstractContextManager[Range]:
     """A step of training: a context manager with the NVTX range ``step N``, counted from 0 in the process.
 
     It is :func:`prlx.pytorch_trace` with that name.
@@ -138,7 +163,7 @@ class Difference:
     """Two tensors that should agree."""
 
     # `forward` or `backward`.
-    phase: str
+    phase: _Phase
     # The module's path, its class, and the number of its call in the step.
     module: str
     kind: str
@@ -152,14 +177,14 @@ class Difference:
     absolute: float
     relative: float
     # The index of the worst element, and both its values.
-    index: tuple
-    values: tuple
+    index: tuple[int, ...]
+    values: tuple[float, float]
     rtol: float
     # The operation of PyTorch whose result differs first, as `aten.addmm`, if it is known.
     operation: str | None = None
     # The module's launches in `prlx record`, first and last, by set-up; and the kernels of the first of them.
-    launches: dict | None = None
-    kernels: dict | None = None
+    launches: dict[str, _LaunchRange] | None = None
+    kernels: dict[str, list[str]] | None = None
 
 
 @dataclass
@@ -167,13 +192,13 @@ class Comparison:
     """A set-up, compared with the reference."""
 
     setup: str
-    verdict: str
+    verdict: Verdict
     # The first `Difference` beyond the tolerance, in the order of the step.
     first: Difference | None
     # Everything that was compared, in the order of the step.
-    rows: list
+    rows: list[Difference]
     # What the reader should know: what was not compared, and why.
-    notes: list
+    notes: list[str]
     rtol: float
 
 
@@ -181,27 +206,28 @@ class Steps:
     """What :func:`compare_steps` found: ``comparisons`` has a :class:`Comparison` for each set-up but the
     first, ``first`` is the first difference of the first set-up that differs."""
 
-    def __init__(self, model, reference, comparisons):
+    def __init__(self, model: torch.nn.Module, reference: str, comparisons: list[Comparison]) -> None:
         self.model = type(model).__name__
         self.reference = reference
         self.comparisons = comparisons
 
     @property
-    def verdict(self):
+    def verdict(self) -> Verdict:
         """``"differs"`` if a set-up does, else ``"unknown"`` if one is, else ``"same"``."""
         verdicts = [c.verdict for c in self.comparisons]
         return next((v for v in ("differs", "unknown") if v in verdicts), "same")
 
     @property
-    def first(self):
+    def first(self) -> Difference | None:
         return next((c.first for c in self.comparisons if c.first is not None), None)
 
     @property
-    def data(self):
+    def data(self) -> Json:
         """The report as dictionaries and lists. Numbers that JSON lacks (NaN, infinities) are texts."""
-        return _plain(self._data())
+        data: Json = _plain(self._data())
+        return data
 
-    def _data(self):
+    def _data(self) -> Json:
         return {
             "verdict": self.verdict,
             "model": self.model,
@@ -209,7 +235,7 @@ class Steps:
             "comparisons": [asdict(c) for c in self.comparisons],
         }
 
-    def __str__(self):
+    def __str__(self) -> str:
         lines = [f"{self.verdict}  one step of {self.model}, compared with {self.reference}"]
         for c in self.comparisons:
             lines += ["", *_lines(c, self.reference)]
@@ -217,7 +243,7 @@ class Steps:
 
     __repr__ = __str__
 
-    def save(self, path):
+    def save(self, path: Path) -> None:
         """Writes the report: as JSON (``.json``), or as text."""
         path = str(path)
         text = json.dumps(self.data, indent=1, allow_nan=False) if path.endswith(".json") else f"{self}\n"
@@ -225,7 +251,7 @@ class Steps:
             file.write(text)
 
 
-def _plain(value):
+def _plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _plain(part) for key, part in value.items()}
     if isinstance(value, (list, tuple)):
@@ -233,7 +259,7 @@ def _plain(value):
     return value if not isinstance(value, float) or math.isfinite(value) else str(value)
 
 
-def _lines(c, reference):
+def _lines(c: Comparison, reference: str) -> Iterator[str]:
     forward = sum(r.phase == "forward" for r in c.rows)
     worst = max((r.relative for r in c.rows), default=0.0)
     counts = f"{forward} inputs and outputs, {len(c.rows) - forward} gradients"
@@ -258,17 +284,21 @@ def _lines(c, reference):
         yield f"  note       {note}"
 
 
-def _observe(model, batch, setup, state, loss):
+def _observe(
+    model: torch.nn.Module, batch: _Batch, setup: _steps.Setup, state: _steps.State, loss: _Loss | None
+) -> _Observed:
     """A step without hooks, and one with hooks."""
     plain = _steps.run(model, batch, setup, state, loss)
     return plain, _steps.run(model, batch, setup, state, loss, hooks=True)
 
 
-def _compare(model, reference, other, rtol, atol):
+def _compare(
+    model: torch.nn.Module, reference: _Observed, other: _Observed, rtol: float | None, atol: float
+) -> Comparison:
     (plain_a, a), (plain_b, b) = reference, other
     elements = sum(t.numel() for seen in (*a.passed, *a.arrived) for t in seen.tensors)
     limits = _Tolerance(model, rtol, atol, elements)
-    notes = []
+    notes: list[str] = []
     rows = _passed(a, b, limits, notes)
     rows += _gradients(a, b, limits, notes)
     changed = [plain.name for plain, hooked in (reference, other) if not _equal(plain, hooked)]
@@ -283,9 +313,9 @@ def _compare(model, reference, other, rtol, atol):
     for name, x in plain_a.gradients.items() if changed else ():
         if (y := plain_b.gradients.get(name)) is not None:
             path, _, parameter = name.rpartition(".")
-            rows.append(
-                _tensors("backward", path, 0, f"gradient of {parameter}, without hooks", x, y, limits)
-            )
+            what = f"gradient of {parameter}, without hooks"
+            if (row := _tensors("backward", path, 0, what, x, y, limits)) is not None:
+                rows.append(row)
     if len(plain_a.result) != len(plain_b.result):
         notes.append(f"the results have {len(plain_a.result)} and {len(plain_b.result)} tensors")
     if not plain_a.trained:
@@ -298,7 +328,7 @@ def _compare(model, reference, other, rtol, atol):
         notes.append(
             "compiled dropout draws other random numbers, unless torch._inductor.config.fallback_random is set"
         )
-    verdict = "differs" if first is not None else "same" if rows else "unknown"
+    verdict: Verdict = "differs" if first is not None else "same" if rows else "unknown"
     return Comparison(b.name, verdict, first, rows, notes, limits.now)
 
 
@@ -312,7 +342,7 @@ class _Tolerance:
     Numerical Algorithms, 2nd edition, section 2.1): in float16, small gradients vanish.
     """
 
-    def __init__(self, model, rtol, atol, elements):
+    def __init__(self, model: torch.nn.Module, rtol: float | None, atol: float, elements: int) -> None:
         self.atol = atol
         self.now = rtol or 0.0
         self._fixed = rtol is not None
@@ -323,22 +353,22 @@ class _Tolerance:
         self._underflow = 0.0
         self._modules = dict(model.named_modules())
         # By module: how many elements its output has.
-        self._outputs = {}
+        self._outputs: dict[str, int] = {}
         convolves = any(isinstance(m, torch.nn.modules.conv._ConvNd) for m in model.modules())
         self._tf32 = torch.get_float32_matmul_precision() != "highest"
         self._tf32 |= convolves and torch.backends.cudnn.allow_tf32
 
-    def seen(self, path, what, *tensors):
+    def seen(self, path: str, what: str, *tensors: torch.Tensor) -> None:
         """A call of a module on both sides has made these tensors."""
         if self._fixed:
             return
-        tensors = [t for t in tensors if t.is_floating_point() or t.is_complex()]
+        numbers = [t for t in tensors if t.is_floating_point() or t.is_complex()]
         parameter = what.startswith("gradient of ") and not what.startswith("gradient of its")
         if what.startswith("output"):
-            self._outputs[path] = max([self._outputs.get(path, 0), *(t.numel() for t in tensors)])
-        made = sum(self._roundings(path, parameter, t) for t in tensors)
+            self._outputs[path] = max([self._outputs.get(path, 0), *(t.numel() for t in numbers)])
+        made = sum(self._roundings(path, parameter, t) for t in numbers)
         self.now = max(self.now, self._bound * math.sqrt(self._squares + made))
-        least = [torch.finfo(t.dtype).smallest_normal * torch.finfo(t.dtype).eps / 2 for t in tensors]
+        least = [torch.finfo(t.dtype).smallest_normal * torch.finfo(t.dtype).eps / 2 for t in numbers]
         self._underflow += _ROUNDINGS * sum(x * x for x in least)
         # What a caller computes from a call's output is in the caller's own output, and no later call gets
         # the gradient of a parameter.
@@ -346,30 +376,30 @@ class _Tolerance:
             self._squares += made
 
     @property
-    def absolute(self):
+    def absolute(self) -> float:
         """How far elements may be apart besides the relative tolerance."""
         return self.atol + self._bound * math.sqrt(self._underflow)
 
-    def _roundings(self, path, parameter, tensor):
+    def _roundings(self, path: str, parameter: bool, tensor: torch.Tensor) -> float:
         """The squares of the units of a call's roundings."""
         unit = torch.finfo(tensor.dtype).eps / 2
         sums = torch.finfo(torch.float64 if unit < 2.0**-24 else torch.float32).eps / 2
         if tensor.is_cuda and self._tf32 and unit == sums:
             unit = max(unit, _UNIT_TF32)
-        return _ROUNDINGS * unit**2 + (_FUNCTION + self._addends(path, parameter, tensor)) * sums**2
+        return float(_ROUNDINGS * unit**2 + (_FUNCTION + self._addends(path, parameter, tensor)) * sums**2)
 
-    def _addends(self, path, parameter, tensor):
+    def _addends(self, path: str, parameter: bool, tensor: torch.Tensor) -> int:
         """The length of the longest sum in a call, as far as shapes show it."""
         shape = tensor.shape or (1,)
         if parameter:
             # It sums over all elements of the output that a parameter has a part in.
-            return max(1, self._outputs.get(path, 0) // max(1, min(shape[0], shape[-1])))
+            return int(max(1, self._outputs.get(path, 0) // max(1, min(shape[0], shape[-1]))))
         module = self._modules.get(path)
         own = module.parameters(recurse=False) if module is not None else ()
-        return max([*shape, *(p.numel() // p.shape[0] for p in own if p.dim() > 1)])
+        return int(max([*shape, *(p.numel() // p.shape[0] for p in own if p.dim() > 1)]))
 
 
-def _passed(a, b, limits, notes):
+def _passed(a: _steps.Run, b: _steps.Run, limits: _Tolerance, notes: list[str]) -> list[Difference]:
     """The inputs and outputs of modules, in the order of the reference's step."""
     others = {(o.path, o.call, o.what): o for o in b.passed}
     rows, missing = [], []
@@ -394,7 +424,7 @@ def _passed(a, b, limits, notes):
     return rows
 
 
-def _gradients(a, b, limits, notes):
+def _gradients(a: _steps.Run, b: _steps.Run, limits: _Tolerance, notes: list[str]) -> list[Difference]:
     """The gradients, in the order of the reference's backward pass."""
     others = {(o.path, o.call, o.what): o.tensors[0] for o in b.arrived}
     arrived = a.arrived
@@ -414,7 +444,7 @@ def _gradients(a, b, limits, notes):
     return rows
 
 
-def _blamed(row, run, arrived):
+def _blamed(row: Difference, run: _steps.Run, arrived: _steps.Observed) -> Difference:
     """A gradient that arrives at an output was computed by the module that took this output."""
     if not arrived.what.startswith("gradient of its output"):
         return row
@@ -429,7 +459,9 @@ def _blamed(row, run, arrived):
     return row
 
 
-def _tensors(phase, path, call, what, a, b, limits):
+def _tensors(
+    phase: _Phase, path: str, call: int, what: str, a: torch.Tensor, b: torch.Tensor, limits: _Tolerance
+) -> Difference | None:
     """The difference of two tensors; ``None`` if they hold no numbers that can be compared."""
     limits.seen(path, what, a, b)
     if a.shape != b.shape:
@@ -468,18 +500,20 @@ def _tensors(phase, path, call, what, a, b, limits):
     )
 
 
-def _kernels(launches):
+def _kernels(launches: dict[str, _LaunchRange]) -> dict[str, list[str]]:
     """The names of the first kernels of ranges of launches, by set-up."""
     torch.cuda.synchronize()
     ranges = [(first, min(last, first + _KERNELS - 1)) for first, last in launches.values()]
     return dict(zip(launches, kernels(ranges)))
 
 
-def _first_operation(a, b, sides, limits):
+def _first_operation(
+    a: _steps._Results, b: _steps._Results, sides: list[str], limits: _Tolerance
+) -> str | None:
     """The first operation of `a` whose result differs in `b`, and those before it that only one side runs."""
     names = [[name for name, _ in side] for side in (a, b)]
-    matcher = difflib.SequenceMatcher(None, *names, autojunk=False)
-    alone = []
+    matcher = difflib.SequenceMatcher(None, names[0], names[1], autojunk=False)
+    alone: list[str] = []
     for kind, a0, a1, b0, b1 in matcher.get_opcodes():
         if kind != "equal":
             parts = zip(sides, (names[0][a0:a1], names[1][b0:b1]))
@@ -493,22 +527,31 @@ def _first_operation(a, b, sides, limits):
     return " and ".join(alone) or None
 
 
-def _real(tensor):
+def _real(tensor: torch.Tensor) -> torch.Tensor:
     return torch.view_as_real(tensor) if tensor.is_complex() else tensor
 
 
-def _equal(a, b):
+def _equal(a: _steps.Run, b: _steps.Run) -> bool:
     """Whether two steps have the same bits as results and gradients."""
-    a, b = ([*run.result, *run.gradients.values()] for run in (a, b))
-    return len(a) == len(b) and all(
+    p, q = ([*run.result, *run.gradients.values()] for run in (a, b))
+    return len(p) == len(q) and all(
         x.shape == y.shape
         and torch.equal(x.nan_to_num(), y.nan_to_num())
         and torch.equal(x.isnan(), y.isnan())
-        for x, y in zip(a, b)
+        for x, y in zip(p, q)
     )
 
 
-def _operation(model, batch, setups, state, loss, first, rtol, atol):
+def _operation(
+    model: torch.nn.Module,
+    batch: _Batch,
+    setups: tuple[_steps.Setup, _steps.Setup],
+    state: _steps.State,
+    loss: _Loss | None,
+    first: Difference,
+    rtol: float,
+    atol: float,
+) -> str | None:
     """The first operation of PyTorch inside a module's call whose result differs. Of a module with a single
     operation that computes, that one."""
     target = (first.module, first.call)
@@ -523,6 +566,6 @@ def _operation(model, batch, setups, state, loss, first, rtol, atol):
     computing = [[op for op in run if op[0].rpartition(".")[2] not in _MOVES] for run in runs]
     if len(computing) == 2:
         limits = _Tolerance(model, rtol, atol, 0)
-        return _first_operation(*computing, [setup.name for setup in setups], limits)
+        return _first_operation(computing[0], computing[1], [setup.name for setup in setups], limits)
     names = list(dict.fromkeys(name for name, _ in computing[0])) if computing else []
     return names[0] if len(names) == 1 else None
