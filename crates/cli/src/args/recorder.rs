@@ -18,9 +18,9 @@ use super::parse;
 #[derive(Args, Debug, Clone, Default)]
 #[command(next_help_heading = "Recorder options")]
 pub struct RecorderArgs {
-    /// Record hashes (`fingerprint`), every branch decision of every thread (`path`), these and bits of a hash
-    /// of what each thread stores (`values`), events of 16 bytes with exact active masks (`events`), or all
-    /// operands (`operands`)
+    /// Record hashes (`fingerprint`), every branch decision of every thread (`path`), these and bits of a
+    /// hash of what each thread stores (`values`), events of 16 bytes with exact active masks (`events`), or
+    /// all operands (`operands`)
     #[arg(long, default_value = "path", value_parser = parse::level)]
     pub level: Level,
     /// Record every decision, also those that can be reconstructed

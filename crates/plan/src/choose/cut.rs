@@ -1,4 +1,5 @@
-//! Levels `path`, `values` and `fingerprint`: chooses values to record in place of the decisions that follow from them.
+//! Levels `path`, `values` and `fingerprint`: chooses values to record in place of the decisions that follow
+//! from them.
 //!
 //! Between what a decoder cannot know (loads, other arithmetic than [`lower`] has) and the decisions lies a
 //! graph of values. What is recorded must separate the two: it is a cut of this graph, and the cheapest is
@@ -20,7 +21,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use prlx_isa::dataflow::{Def, Seen};
+use prlx_isa::dataflow::Seen;
 use prlx_isa::view::{Class, Effect, Eval, Guard, Inst, InstId, Operand, Reg, Role, Space, Type};
 use prlx_trace::device::{COUNT_BITS, value_parts};
 use prlx_trace::kernel::{Scalar, Source, Special};
@@ -324,7 +325,7 @@ impl<'a> Graph<'a> {
         }
         // Code behind the instruction must be able to repeat the guard.
         let known =
-            |guard: Guard| knows_guard(body, self.kept, at, guard) && !written(inst).contains(&guard.reg);
+            |guard: Guard| body.knows_guard(self.kept, at, guard) && !written(inst).contains(&guard.reg);
         if matches!(self.form, Form::Bits) && !inst.guard.is_none_or(known) {
             return None;
         }
@@ -352,16 +353,6 @@ impl<'a> Graph<'a> {
         values.sort_by_key(|v| (v.place.order(), v.at, v.reg));
         values
     }
-}
-
-/// Whether decoders know the guard of `at`: recorded or computed decisions give it.
-pub(crate) fn knows_guard(body: &Body<'_>, kept: &[bool], at: InstId, guard: Guard) -> bool {
-    let made = |def: &Def| match def {
-        Def::Inst(i) => body.decision_of(*i, guard.reg).is_some_and(|d| kept[d]),
-        Def::Entry => false,
-    };
-    let defs = body.flow.some_defs(at, guard.reg, 8);
-    defs.len() < 8 && defs.iter().all(made)
 }
 
 /// Where the value that `at` writes to `reg` is recorded: before the first instruction of its block that uses

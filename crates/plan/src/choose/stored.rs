@@ -15,7 +15,6 @@ use prlx_isa::view::{Class, Guard, InstId, Operand};
 use prlx_trace::SiteId;
 use prlx_trace::kernel::SiteClass;
 
-use crate::choose::cut;
 use crate::function::body::{Body, regs, written};
 use crate::function::points::Point;
 use crate::function::spin_loops;
@@ -33,7 +32,7 @@ pub(crate) struct StoredHash {
     pub site: SiteId,
     /// Where they are recorded.
     pub place: At,
-    /// For whom.
+    /// The guard of the stores.
     pub guard: Option<Guard>,
     /// What they stand for.
     pub values: Vec<Operand>,
@@ -68,7 +67,7 @@ pub(crate) fn hashes(
             if waiting[p.part.index()] {
                 return Some("how often a loop that waits runs depends on timing".to_owned());
             }
-            let known = body.inst(at).guard.is_none_or(|g| cut::knows_guard(body, kept, at, g));
+            let known = body.inst(at).guard.is_none_or(|g| body.knows_guard(kept, at, g));
             (!known).then(|| "its guard is not recorded".to_owned())
         });
         if let Some(why) = why {

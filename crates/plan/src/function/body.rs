@@ -183,6 +183,17 @@ impl<'a> Body<'a> {
         let mut made = self.decided.get(&at).into_iter().flatten().copied();
         made.find(|&d| self.decisions[d].reg == reg && !self.is_switch(d))
     }
+    /// Whether decoders know the guard of `at`: recorded or computed decisions give it. `kept`: by decision,
+    /// whether it is one of these.
+    pub fn knows_guard(&self, kept: &[bool], at: InstId, guard: Guard) -> bool {
+        const MOST: usize = 8;
+        let made = |def: &Def| match def {
+            Def::Inst(i) => self.decision_of(*i, guard.reg).is_some_and(|d| kept[d]),
+            Def::Entry => false,
+        };
+        let defs = self.flow.some_defs(at, guard.reg, MOST);
+        defs.len() < MOST && defs.iter().all(made)
+    }
     /// Bits that decision `d` takes when it is recorded as it is.
     pub fn decision_bits(&self, d: usize) -> u8 {
         if !self.is_switch(d) {

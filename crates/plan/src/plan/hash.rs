@@ -2,9 +2,9 @@
 
 use prlx_trace::device::{TURN, VALUE_BITS};
 
-/// Level `values`: [`VALUE_BITS`] bits that stand for values: the highest ones of a product with their rolling
-/// hash, which starts as 0. So a single value of 32 bits takes one multiplication on a GPU. Two such values never have the same if they are
-/// at most 88 apart, or differ in one bit.
+/// Level `values`: [`VALUE_BITS`] bits that stand for values: the highest ones of a product with their
+/// rolling hash, which starts as 0. So a single value of 32 bits takes one multiplication on a GPU. Two such
+/// values never have the same if they are at most 88 apart, or differ in one bit.
 pub fn value_hash(values: impl Iterator<Item = u64>) -> u32 {
     let hash = values.fold(0, RollingHash::step);
     hash.wrapping_mul(RollingHash::K) >> (u32::BITS - u32::from(VALUE_BITS))

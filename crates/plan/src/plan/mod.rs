@@ -1,9 +1,9 @@
 //! Programs and plans.
 //!
 //! **State of a recording lane.** Lowered code and hooks keep, per lane, what the actions of its level need:
-//! - `path`, `values`: the word under construction (starts as 1: no decisions), the cursor, and a counter of trips, 0
-//!   outside of counted loops and one more than the trips that were gone on with inside (lowered code keeps
-//!   it in 32 bits: a lane may go on 2^32 - 2 times);
+//! - `path`, `values`: the word under construction (starts as 1: no decisions), the cursor, and a counter of
+//!   trips, 0 outside of counted loops and one more than the trips that were gone on with inside (lowered
+//!   code keeps it in 32 bits: a lane may go on 2^32 - 2 times);
 //! - `print`: four 32-bit hashes (each starts as [`RollingHash::START`]), the cursor, a 64-bit count of back
 //!   edges;
 //! - `events`: the cursor, and a counter of trips; - `operands`: the cursor and a 32-bit visit counter per

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .schema import Printed, Report
 
 Verdict: TypeAlias = Literal["same", "differs", "unknown"]
-Level: TypeAlias = Literal["fingerprint", "path", "events", "operands"]
+Level: TypeAlias = Literal["fingerprint", "path", "values", "events", "operands"]
 # An architecture of a GPU: a name, or the number in it.
 ArchName: TypeAlias = Literal[
     "sm_50", "sm_52", "sm_53", "sm_60", "sm_61", "sm_62", "sm_70", "sm_72", "sm_75", "sm_80", "sm_86",
