@@ -2,11 +2,11 @@
 //! `cargo xtask libraries [--prlx FILE] [--limit SECONDS] [--out FILE] [WORD…]`.
 //!
 //! [`sources`] lists the sources: ours below [`OURS`], which instantiate the libraries' templates, and
-//! examples in CUTLASS's package. nvcc compiles each to PTX. Each module passes every level of [`LEVELS`], and
-//! ptxas assembles the original and each result. The task prints a row for each source, and then what was
-//! refused or failed, with the reason. Words choose sources by their name; a word also finds those of
-//! CUTLASS's examples that [`EXAMPLES`] does not list. `--prlx` takes a program that is built already,
-//! `--out` also writes the tables to a file.
+//! examples in CUTLASS's package. nvcc compiles each source to PTX. PRLX instruments each module at every
+//! level of [`LEVELS`], and ptxas assembles the original and each result. The task prints a row for each
+//! source, and then what was refused or failed, with the reason. Words choose sources by their name, also
+//! among those examples of CUTLASS that [`EXAMPLES`] does not list. `--prlx` names a program that is built
+//! already. `--out` also writes the tables to a file.
 //!
 //! # Invariants
 //! - The task fails if a source does not compile, a kernel is refused, or ptxas refuses what it accepted
@@ -18,8 +18,8 @@
 //! # Limitations
 //! - It is no part of CI: it downloads 170 MB and compiles for many minutes.
 //! - Nothing is executed.
-//! - ptxas takes far longer for instrumented code. A call that takes longer than the limit is listed as late:
-//!   it shows neither that the code is valid nor that it is not. It is no failure.
+//! - ptxas takes far longer for instrumented code. A call that takes longer than the limit is listed as late.
+//!   It is no failure, and does not show whether the code is valid.
 
 use crate::setup::Tools;
 use anyhow::{Context, Result, bail};
@@ -89,7 +89,7 @@ const EXAMPLES: [(&str, &str); 8] = [
 const LEVELS: [&str; 4] = ["path", "fingerprint", "events", "operands"];
 
 /// Seconds that a call of prlx or ptxas may take.
-const LIMIT: u64 = 120;
+const LIMIT: u64 = 30;
 
 /// Seconds that nvcc may take.
 const COMPILE: u64 = 600;
@@ -109,10 +109,12 @@ struct Source {
     arch: String,
 }
 
-/// Why a module did not pass, or that it did.
+/// How a program ended.
 enum Outcome {
     Passed,
+    /// It reached its time limit.
     Late,
+    /// It failed, with this message.
     Failed(String),
 }
 
@@ -124,7 +126,7 @@ struct Cell {
     seconds: f64,
 }
 
-/// The programs.
+/// Paths of the programs that the task runs.
 struct Programs {
     nvcc: PathBuf,
     ptxas: PathBuf,
@@ -326,7 +328,7 @@ fn row(programs: &Programs, folder: &Path, source: &Source, report: &mut Report)
             Outcome::Late => note(level, format!("late: more than {} s", programs.limit), 1),
             Outcome::Passed => {}
         }
-        // A large module takes 100 MB at each level.
+        // Instrumented modules of all sources would take gigabytes.
         let _ = fs::remove_file(&to);
     }
     let _ = writeln!(row, " {compiled:.0} | {:.0} |", begun.elapsed().as_secs_f64());
@@ -362,7 +364,12 @@ fn compile(programs: &Programs, folder: &Path, source: &Source, ptx: &Path) -> R
 }
 
 /// Instruments a module. Returns the kernels that are unchanged, by reason, and whether a module was written.
-fn instrument(programs: &Programs, level: &str, from: &Path, to: &Path) -> (BTreeMap<String, usize>, Outcome) {
+fn instrument(
+    programs: &Programs,
+    level: &str,
+    from: &Path,
+    to: &Path,
+) -> (BTreeMap<String, usize>, Outcome) {
     let mut command;
     if level == "operands" {
         command = limited(&programs.operands, programs.limit);
@@ -444,14 +451,15 @@ fn reasons(report: &Report) -> (String, usize) {
 }
 
 const TABLE: &str = "\
-| library | file | target | kernels | ptxas of the original | path | fingerprint | events | operands | nvcc s | all s |
+| library | file | target | kernels | ptxas of the original \
+| path | fingerprint | events | operands | nvcc s | all s |
 |---|---|---|---|---|---|---|---|---|---|---|
 ";
 
 const HEAD: &str = "\
 # Kernels of CUDA libraries
 
-`cargo xtask libraries`: sources of `tests/kernels/libraries`, and examples in CUTLASS's package, compiled by nvcc
-13.0.88, instrumented at every level, and assembled by ptxas 13.0.88. A cell has the instrumented kernels and the
-seconds of ptxas. Nothing was run. Level `operands` records eight sites for each kernel.
+`cargo xtask libraries`: sources of `tests/kernels/libraries`, and examples in CUTLASS's package, compiled by
+nvcc 13.0.88, instrumented at every level, and assembled by ptxas 13.0.88. A cell has the instrumented kernels
+and the seconds of ptxas. Nothing was run. Level `operands` records eight sites for each kernel.
 ";
