@@ -15,6 +15,7 @@ mod corpus;
 mod dist;
 mod fuzz;
 mod gpu_bundle;
+mod libraries;
 mod pictures;
 mod ptxas;
 mod readme;
@@ -70,6 +71,11 @@ const TASKS: &[Task] = &[
         "amd-packages",
         amd_packages::run,
         "instrument kernels of Debian's ROCm packages and print how many are accepted (--objects N, --at-most N, …)",
+    ),
+    (
+        "libraries",
+        libraries::run,
+        "instrument and assemble kernels of CUB, Thrust, libcu++, CUTLASS and flashinfer (--prlx FILE, --out FILE, WORD…)",
     ),
     ("amdgpu", amdgpu::run, "compare AMD's instructions with LLVM 22 (--words N, --seed N, --all, TARGET…)"),
     ("bench", bench::run, "run benchmarks and print their tables (--keep: into bench/runs)"),

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use prlx::code;
 use prlx::record::{check_code_filters, recorder_program};
+use prlx_trace::Level;
 
 use crate::args::InstrumentArgs;
 use crate::ui::Ui;
@@ -14,6 +15,9 @@ use crate::ui::Ui;
 /// Rewrites a file, and prints on standard error what was done to each function.
 pub fn run(args: &InstrumentArgs, ui: &Ui) -> Result<ExitCode> {
     args.recorder.refuse_for_code()?;
+    if args.recorder.options().level == Level::Operands {
+        bail!("level `operands` records a window around a finding: instrument at another level");
+    }
     args.recorder.filter_note().iter().for_each(|note| ui.warn(note));
     let name = args.input.display().to_string();
     let program = recorder_program(&args.recorder.options(), 1);
