@@ -30,6 +30,7 @@ const RECORDERS: &[(&str, Level, bool)] = &[
     ("print", Level::Fingerprint, true),
     ("path", Level::Path, true),
     ("path, every decision", Level::Path, false),
+    ("values", Level::Values, true),
     ("events", Level::Events, true),
 ];
 

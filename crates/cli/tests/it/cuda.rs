@@ -246,7 +246,9 @@ fn cost_measures_every_form_and_says_what_it_takes() {
         assert_eq!(code, 0, "{err}");
         serde_json::from_str::<serde_json::Value>(&out).unwrap()
     };
-    let forms = ["bare", "again", "print", "print off", "path", "path off", "events", "events off"];
+    let levels = ["print", "path", "values", "events"];
+    let measured = levels.iter().flat_map(|level| [(*level).to_owned(), format!("{level} off")]);
+    let forms: Vec<String> = ["bare".to_owned(), "again".to_owned()].into_iter().chain(measured).collect();
     for (options, unit, rounds) in
         [("--device cuda --rounds 3 --memory 1", "nanos", 3), ("--memory 1", "warp_instructions", 1)]
     {
