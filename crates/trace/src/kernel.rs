@@ -443,6 +443,18 @@ codes! {
 }
 pub use codes_table::{Alu, FaultKind, Fidelity, Level, NodeKind, Scalar, SiteClass, Special};
 
+impl SiteClass {
+    /// Whether a site of the class decides by a predicate.
+    pub const fn is_predicate(self) -> bool {
+        matches!(self, SiteClass::Branch | SiteClass::Guard | SiteClass::Select)
+    }
+
+    /// Whether it decides, by a predicate or an index.
+    pub const fn decides(self) -> bool {
+        self.is_predicate() || matches!(self, SiteClass::Switch)
+    }
+}
+
 impl Level {
     /// The levels that are recorders: all but a probe program.
     pub const RECORDERS: &[Level] =

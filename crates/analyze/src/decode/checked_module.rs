@@ -36,8 +36,7 @@ pub struct CheckedModule<'a> {
 
 /// Whether a site is a decision: a branch, guard, select or switch.
 pub(crate) fn is_decision(m: &Module, s: SiteId) -> bool {
-    let class = m.sites.get(s.index()).map(|s| s.class);
-    matches!(class, Some(SiteClass::Branch | SiteClass::Guard | SiteClass::Select | SiteClass::Switch))
+    m.sites.get(s.index()).is_some_and(|s| s.class.decides())
 }
 
 /// Whether the recorder omits events of a site at level `events` where they follow from others.

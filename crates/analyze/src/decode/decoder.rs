@@ -15,7 +15,7 @@
 
 use std::collections::VecDeque;
 
-use prlx_trace::device::COUNT_EVENT;
+use prlx_trace::device::{COUNT_EVENT, VALUE_BITS};
 use prlx_trace::kernel::{Alu, Arg, End, Guard, Module, Scalar, SiteClass, Source, Step};
 use prlx_trace::launch::{Event, Lanes};
 use prlx_trace::{BlockId, FuncId, Lane, LaneMask, Launch, LoopId, SiteId, Slot, WarpId, WarpStream};
@@ -23,7 +23,7 @@ use prlx_trace::{BlockId, FuncId, Lane, LaneMask, Launch, LoopId, SiteId, Slot, 
 use crate::error::Error;
 
 use super::alu;
-use super::checked_module::{CheckedModule, can_be_omitted};
+use super::checked_module::{CheckedModule, can_be_omitted, is_decision};
 use super::converged::{Call, ConvergedLanes};
 use super::decision_source::{BitReader, DecisionSource, TripCountReader, take_count};
 use super::lane_stream::lane_part;
@@ -547,12 +547,16 @@ impl<'a> Decoder<'a> {
                 None => self.without_event(site, slot, source)?,
             },
             Source::Bits(n) => {
-                self.counts.recorded += 1;
-                if let DecisionSource::Words(bits, _) = &mut self.source {
-                    bits.take(u32::from(n))
-                } else {
-                    None
+                let value = match &mut self.source {
+                    DecisionSource::Words(bits, _) => bits.take(u32::from(n)),
+                    DecisionSource::Events(_) => None,
+                };
+                // Only few decisions have as many bits as what stands for a stored value.
+                match n == VALUE_BITS && !is_decision(self.program.module, site) {
+                    true => self.counts.other += u64::from(value.is_some()),
+                    false => self.counts.recorded += u64::from(value.is_some()),
                 }
+                value
             }
             Source::Computed => {
                 self.counts.computed += 1;
@@ -572,7 +576,6 @@ impl<'a> Decoder<'a> {
             Source::None | Source::Follows => return Ok(None),
         };
         let Some(value) = value else {
-            self.counts.recorded -= u64::from(matches!(self.source, DecisionSource::Words(..)));
             self.outcome = DecodeOutcome::Truncated;
             return Ok(None);
         };

@@ -1,9 +1,11 @@
-//! What level `fingerprint` leaves out must follow from what it hashes.
+//! Kernels with changed inputs: what level `fingerprint` leaves out must follow from what it hashes, and at
+//! level `values` all lanes that record something else must be found.
 //!
 //! Each kernel of the corpus runs with its inputs, and again with single elements changed. If the decisions
 //! or the stored values of a warp differ, its fingerprint must. Decisions and stored values are those that
 //! are hashed without elision. If outputs differ, and any hash does without elision, the fingerprint of some
-//! warp must.
+//! warp must. At level `values`, lanes are decoded one by one; as many as have other visits must be in the
+//! report of a comparison, which decodes the lanes of a warp together.
 //!
 //! # Limitations
 //! - Changed inputs with which a kernel faults are passed over. Hashes of 32 bits can agree by chance, which
@@ -12,15 +14,16 @@
 use std::path::Path;
 
 use libtest_mimic::{Failed, Trial};
+use prlx_analyze::{DiffOptions, diff};
 use prlx_driver::Job;
 use prlx_driver::buffer_content::Content;
 use prlx_driver::job::{Arg, ArgValue};
 use prlx_plan::Plan;
 use prlx_trace::launch::Lanes;
-use prlx_trace::{Level, WarpId, WarpSize};
+use prlx_trace::{Launch, Level, ModuleId, Recording, Streams, Trace, WarpId, WarpSize};
 
 use crate::corpus::{kernels, label, list};
-use crate::lane_runs::{Run, emulator, observe, program, stream};
+use crate::lane_runs::{Run, emulator, observe, program, stream, visits};
 
 /// Changes of each input.
 const CHANGES: usize = 4;
@@ -40,6 +43,8 @@ struct Runs {
     all: Run,
     /// With elision, as by default.
     cut: Run,
+    /// At level `values`.
+    values: Run,
     /// Bytes of the buffers that are read back.
     outputs: Vec<Vec<u8>>,
 }
@@ -49,10 +54,12 @@ fn one(folder: &Path) -> Result<(), Failed> {
     let (view, _) = prlx_isa::ptx::read(&job.text);
     let [all, cut] = [false, true]
         .map(|elide| Plan::resolve(&program(Level::Fingerprint, elide, &job), &view, &job.module, &|_| None));
+    let values = Plan::resolve(&program(Level::Values, true, &job), &view, &job.module, &|_| None);
     let runs = |job: &Job| -> Result<Runs, Box<dyn std::error::Error>> {
         let done = prlx_driver::run(&mut emulator(WarpSize::W32), job)?;
         let outputs = done.outputs.into_iter().map(|o| o.bytes).collect();
-        Ok(Runs { all: observe(job, &all)?, cut: observe(job, &cut)?, outputs })
+        let [all, cut, values] = [observe(job, &all)?, observe(job, &cut)?, observe(job, &values)?];
+        Ok(Runs { all, cut, values, outputs })
     };
     let before = runs(&job)?;
     for change in 0..CHANGES * job.args.len() {
@@ -62,6 +69,7 @@ fn one(folder: &Path) -> Result<(), Failed> {
         };
         let Ok(after) = runs(&changed) else { continue };
         same(&before, &after).map_err(|e| format!("{what}: {e}"))?;
+        found(&before.values, &after.values).map_err(|e| format!("{what}: {e}"))?;
     }
     Ok(())
 }
@@ -106,5 +114,28 @@ fn same(before: &Runs, after: &Runs) -> Result<(), String> {
     match before.outputs != after.outputs && seen && !any {
         true => Err("outputs differ, and no fingerprint does".into()),
         false => Ok(()),
+    }
+}
+
+/// Whether a comparison finds the lanes whose decoded visits differ.
+fn found(before: &Run, after: &Run) -> Result<(), String> {
+    let mut differ = 0;
+    for warp in (0..before.launch.warps()).map(WarpId) {
+        let (a, b) = (stream(before, warp), stream(after, warp));
+        for lane in before.launch.lanes(warp).lanes() {
+            differ += u64::from(visits(before, &a, lane)? != visits(after, &b, lane)?);
+        }
+    }
+    let trace = |run: &Run| {
+        let launch = Launch { module: ModuleId(0), ..run.launch.clone() };
+        let recording = Recording { launch, streams: Streams::new(run.warps.clone()) };
+        Trace { modules: vec![run.module.clone()], launches: vec![recording], ..Trace::default() }
+    };
+    let options = DiffOptions { findings: usize::MAX, ..DiffOptions::default() };
+    let report = diff(&trace(before), &trace(after), &options).map_err(|e| e.to_string())?;
+    let found: u64 = report.launches.iter().flat_map(|l| &l.findings).map(|f| f.roots).sum();
+    match found == differ {
+        true => Ok(()),
+        false => Err(format!("{differ} lanes differ at level values, and {found} are found")),
     }
 }

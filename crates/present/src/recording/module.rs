@@ -103,7 +103,7 @@ pub fn inspect(
 
 fn header(out: &mut impl Write, function: &Function, sites: &[&Site]) -> io::Result<()> {
     let kind = if function.kernel { "kernel" } else { "device function" };
-    let of = |f: fn(&Source) -> bool| sites.iter().filter(|s| f(&s.source)).count();
+    let of = |f: fn(&Source) -> bool| sites.iter().filter(|s| s.class.decides() && f(&s.source)).count();
     let (bits, computed, trips, follow) = (
         of(|s| matches!(s, Source::Bits(_))),
         of(|s| matches!(s, Source::Computed)),

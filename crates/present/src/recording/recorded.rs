@@ -42,7 +42,8 @@ pub(super) fn recorded(
                 Step::Decide { site, .. } => {
                     let Some(site) = module.sites.get(site.index()) else { continue };
                     let (bits, in_loop, what) = match site.source {
-                        Source::Bits(n) => (n.into(), block.in_loop, "decision"),
+                        Source::Bits(n) if site.class.decides() => (n.into(), block.in_loop, "decision"),
+                        Source::Bits(n) => (n.into(), block.in_loop, "hash of what it stores"),
                         Source::Trips { of, .. } => {
                             let around = function.loops.get(of.index()).and_then(|l| l.parent);
                             (COUNT_BITS.into(), around, "iteration count")

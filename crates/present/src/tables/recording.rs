@@ -3,7 +3,6 @@
 use std::io;
 
 use prlx_analyze::{CheckedModule, DecodeLimits, Decoder, PathItem};
-use prlx_trace::kernel::SiteClass;
 use prlx_trace::launch::Lanes;
 use prlx_trace::names::own_line;
 use prlx_trace::{Lane, Level, Recording, SiteId, Trace, WarpStream};
@@ -138,9 +137,7 @@ fn lane_visits(
 ) -> io::Result<()> {
     let at = |e: prlx_analyze::Error| damaged(format!("launch {}, {}: {e}", r.launch.number, stream.warp));
     let events = matches!(stream.lanes, Lanes::Events(_));
-    let decides =
-        |class| matches!(class, SiteClass::Branch | SiteClass::Guard | SiteClass::Select | SiteClass::Switch);
-    let decision = |site: SiteId| program.module.sites.get(site.index()).is_some_and(|s| decides(s.class));
+    let decision = |site: SiteId| program.module.sites.get(site.index()).is_some_and(|s| s.class.decides());
     let mut decoder = Decoder::new(program, &r.launch, stream, lane, DecodeLimits::default())
         .map_err(at)?
         .flat()

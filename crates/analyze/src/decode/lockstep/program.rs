@@ -8,10 +8,10 @@ use std::collections::{BTreeSet, HashMap};
 
 use prlx_lanes::{LaneFn, Simd};
 use prlx_trace::device::COUNT_EVENT;
-use prlx_trace::kernel::{Alu, Arg, End, Guard, Scalar, SiteClass, Source, Special, Step};
+use prlx_trace::kernel::{Alu, Arg, End, Guard, Scalar, Source, Special, Step};
 use prlx_trace::{BlockId, FuncId, LoopId};
 
-use super::super::checked_module::{CheckedFunction, CheckedModule};
+use super::super::checked_module::{CheckedFunction, CheckedModule, is_decision};
 use super::ops;
 
 /// Most slots and constants of a program.
@@ -98,8 +98,13 @@ pub(super) enum Op {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Decision {
     Bits(u8),
+    /// Bits that stand for a stored value.
+    Stored(u8),
     Computed,
-    Trips { of: usize, stay: bool },
+    Trips {
+        of: usize,
+        stay: bool,
+    },
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -278,8 +283,9 @@ impl Slots {
                         guard
                     }
                     Step::Decide { site, slot, guard } => {
-                        let switch = module.module.sites.get(site.index())?.class == SiteClass::Switch;
-                        let decides = if switch { &mut value } else { &mut predicate };
+                        // An index, or at level `values` bits that stand for a stored value.
+                        let wide = !module.module.sites.get(site.index())?.class.is_predicate();
+                        let decides = if wide { &mut value } else { &mut predicate };
                         decides[slot.index()] = true;
                         guard
                     }
@@ -361,7 +367,8 @@ impl Maker<'_> {
                         continue;
                     }
                     let source = match self.module.sources[site.index()] {
-                        Source::Bits(n) => Decision::Bits(n),
+                        Source::Bits(n) if is_decision(self.module.module, *site) => Decision::Bits(n),
+                        Source::Bits(n) => Decision::Stored(n),
                         Source::Computed => Decision::Computed,
                         Source::Trips { of, stay, .. } => {
                             let inside = self.f.blocks[at.index()].in_loop;

@@ -384,7 +384,9 @@ impl<'a> Pair<'a> {
                 for side in &mut self.sides {
                     match *source {
                         Decision::Computed => {}
-                        Decision::Bits(n) => group.mask &= side.take(*slot, n, mask) | !mask,
+                        Decision::Bits(n) | Decision::Stored(n) => {
+                            group.mask &= side.take(*slot, n, mask) | !mask
+                        }
                         Decision::Trips { of, stay } => side.decide_by_count(*slot, of, stay, mask),
                     }
                 }
@@ -393,8 +395,12 @@ impl<'a> Pair<'a> {
                 lanes_of(other).for_each(|l| self.part(l, (at, step), group));
                 group.mask &= !other;
                 self.add_decision(*slot, guard.is_some(), mask & !other, group);
-                let computed = *source == Decision::Computed;
-                let one = VisitCounts { recorded: (!computed).into(), computed: computed.into(), other: 0 };
+                let mut one = VisitCounts::default();
+                match source {
+                    Decision::Bits(_) | Decision::Trips { .. } => one.recorded = 1,
+                    Decision::Stored(_) => one.other = 1,
+                    Decision::Computed => one.computed = 1,
+                }
                 if guard.is_none() {
                     group.since += one;
                 } else {
