@@ -18,8 +18,8 @@
 //! # Limitations
 //! - It is no part of CI: it downloads 170 MB and compiles for many minutes.
 //! - Nothing is executed.
-//! - ptxas takes far longer for instrumented code. A call that takes longer than the limit is listed as late.
-//!   It is no failure, and does not show whether the code is valid.
+//! - ptxas takes far longer for instrumented code. A call of ptxas that takes longer than the limit is
+//!   listed as late. It is no failure, and does not show whether the code is valid.
 
 use crate::setup::Tools;
 use anyhow::{Context, Result, bail};
@@ -88,7 +88,7 @@ const EXAMPLES: [(&str, &str); 8] = [
 /// Levels that every module passes.
 const LEVELS: [&str; 4] = ["path", "fingerprint", "events", "operands"];
 
-/// Seconds that a call of prlx or ptxas may take.
+/// Seconds that a call of prlx or ptxas may take. A call of prlx that takes longer is a failure.
 const LIMIT: u64 = 30;
 
 /// Seconds that nvcc may take.
@@ -299,7 +299,7 @@ fn row(programs: &Programs, folder: &Path, source: &Source, report: &mut Report)
     let made = fs::create_dir_all(&work).with_context(|| format!("cannot make {}", work.display()));
     match made.and_then(|()| compile(programs, folder, source, &ptx)) {
         Ok(Outcome::Passed) => {}
-        Ok(Outcome::Late) => note("nvcc", format!("late: more than {COMPILE} s"), 1),
+        Ok(Outcome::Late) => note("nvcc", format!("nvcc took more than {COMPILE} s"), 1),
         Ok(Outcome::Failed(why)) => note("nvcc", why, 1),
         Err(error) => note("nvcc", format!("{error:#}"), 1),
     }
@@ -389,7 +389,7 @@ fn instrument(
     }
     let done = match output.status.code() {
         Some(0) => Outcome::Passed,
-        Some(LATE) => Outcome::Late,
+        Some(LATE) => Outcome::Failed(format!("prlx took more than {} s", programs.limit)),
         _ => Outcome::Failed(format!("refused: {}", message(&text, "error"))),
     };
     (unchanged, done)

@@ -65,7 +65,14 @@ struct RewrittenTokens<'a> {
     tokens: Vec<Token<'a>>,
     /// Whether each token contains the prefix.
     ours: Vec<bool>,
+    /// For each token, the number of tokens up to the next of [`ENTRY_ENDS`], or up to the end of the text.
+    /// Debug sections have hundreds of thousands of tokens without one: a search from each would be
+    /// quadratic.
+    entry_ends: Vec<usize>,
 }
+
+/// Tokens at which a list entry ends at the latest.
+const ENTRY_ENDS: [&str; 6] = [",", ";", "(", ")", "{", "}"];
 
 impl<'a> RewrittenTokens<'a> {
     fn of(text: &'a str, prefix: &str) -> RewrittenTokens<'a> {
@@ -81,12 +88,22 @@ impl<'a> RewrittenTokens<'a> {
                 ours[next] = true;
             }
         }
-        RewrittenTokens { text, tokens, ours }
+        let mut entry_ends = vec![0; tokens.len()];
+        let mut distance = 0;
+        for (token, end) in tokens.iter().zip(&mut entry_ends).rev() {
+            distance = if ENTRY_ENDS.contains(&token.text) { 0 } else { distance + 1 };
+            *end = distance;
+        }
+        RewrittenTokens { text, tokens, ours, entry_ends }
     }
 
     /// The tokens from `first` on.
     fn from(&self, first: usize) -> Remaining<'_, 'a> {
-        Remaining { tokens: &self.tokens[first..], ours: &self.ours[first..] }
+        Remaining {
+            tokens: &self.tokens[first..],
+            ours: &self.ours[first..],
+            entry_ends: &self.entry_ends[first..],
+        }
     }
 }
 
@@ -95,6 +112,7 @@ impl<'a> RewrittenTokens<'a> {
 struct Remaining<'t, 'a> {
     tokens: &'t [Token<'a>],
     ours: &'t [bool],
+    entry_ends: &'t [usize],
 }
 
 /// Finds all inserted snippets.
@@ -220,8 +238,8 @@ impl Remaining<'_, '_> {
                 _ => 0,
             },
             // Before another entry: the array of variadic arguments must stay the last one.
-            _ => match b.iter().position(|t| matches!(t.text, "," | ";" | "(" | ")" | "{" | "}")) {
-                Some(end) if b[end].text == "," && self.ours(0..end) => end + 1,
+            _ => match self.entry_ends.first() {
+                Some(&end) if b.get(end).is_some_and(|t| t.text == ",") && self.ours(0..end) => end + 1,
                 _ => 0,
             },
         }

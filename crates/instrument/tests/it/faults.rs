@@ -130,3 +130,15 @@ fn a_long_comment_in_a_list_hides_no_name() {
     let [short, long] = [&source, &long].map(|s| rewrite(s, "calls", &program, &|_| None).unwrap().text);
     assert_eq!(long.replace(&format!("/* {comment}*/"), ""), short);
 }
+
+/// nvcc writes the names of inlined functions as bytes without punctuation: 2 MB of a module of CUTLASS. A
+/// verifier that searches from each byte for the end of a list entry needs minutes for this test.
+#[test]
+fn debug_sections_are_read_once() {
+    let path = crate::support::root().join("tests/cases/instrument/loops.ptx");
+    let mut source = std::fs::read_to_string(path).unwrap();
+    source += &format!("\t.section\t.debug_str\n\t{{\n{}\t}}\n", ".b8 75\n".repeat(200_000));
+    let program = crate::support::program(Level::Path);
+    let rewrite = rewrite(&source, "debug", &program, &|_| None).unwrap();
+    assert!(rewrite.text.ends_with(".b8 75\n\t}\n"));
+}
