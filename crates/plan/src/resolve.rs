@@ -165,8 +165,7 @@ impl<'a> Prepared<'a> {
             if let Some(d) = p.decision {
                 site.source = choice.sources[d];
             }
-            let needed = p.decision.is_some_and(|d| kept[d])
-                && (request.level.in_words() || request.level == Level::Events);
+            let needed = p.decision.is_some_and(|d| kept[d]) && request.level.has_paths();
             let left_out = p.decision.is_some_and(|d| !kept[d]);
             site.skipped = match why {
                 Some(why) => Some(why.to_owned()),

@@ -465,6 +465,11 @@ impl Level {
         matches!(self, Level::Path | Level::Values)
     }
 
+    /// Whether a decoder follows the path of each lane, from words or from events.
+    pub const fn has_paths(self) -> bool {
+        self.in_words() || matches!(self, Level::Events)
+    }
+
     /// The word that users read: `fingerprint` for [`Level::Fingerprint`]. Files and JSON keep
     /// [`Level::name`], which is `print`.
     pub const fn label(self) -> &'static str {

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
-use prlx_trace::kernel::{Arg, Level, Module, Source, Step};
+use prlx_trace::kernel::{Arg, Module, Source, Step};
 use prlx_trace::{FuncId, Launch, SiteId, Trace};
 
 use crate::align::build_pair::BuildPair;
@@ -61,8 +61,7 @@ pub(crate) fn inline_modules<'l>(
     let mut out = InlinedModules::new();
     for both in launches {
         // Hashes and operands refer to sites as they were recorded.
-        let walked = |level: Level| level.in_words() || level == Level::Events;
-        let walked = both.iter().all(|l| l.skipped.is_none() && walked(l.level));
+        let walked = both.iter().all(|l| l.skipped.is_none() && l.level.has_paths());
         if !walked || !seen.insert(kernel_pair(both)) {
             continue;
         }

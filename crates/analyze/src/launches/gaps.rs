@@ -14,9 +14,9 @@ pub(crate) type Gaps = BTreeMap<String, String>;
 /// Whether a recording level includes a site. Level `path` includes decisions only. Levels `values` and
 /// `events` include loads, and `events` barriers, only if they were asked for by class.
 pub(crate) fn recorded_at_level(level: Level, s: &Site) -> bool {
-    use SiteClass::{Branch, Entry, Exit, Guard, Load, Select, Switch, Sync};
+    use SiteClass::{Entry, Exit, Load, Sync};
     match level {
-        Level::Path => matches!(s.class, Branch | Guard | Select | Switch),
+        Level::Path => s.class.decides(),
         Level::Values => !matches!(s.class, Load | Sync | Entry | Exit),
         Level::Events => !matches!(s.class, Load | Sync),
         _ => true,

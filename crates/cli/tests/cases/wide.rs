@@ -130,7 +130,7 @@ fn one(folder: &Path, level: Level) -> Result<(), Failed> {
             }
             same(level, &hooks, &code).map_err(|e| format!("seed {seed}: {e}"))?;
         }
-        if level.in_words() || level == Level::Events {
+        if level.has_paths() {
             let other = observe_in(WarpSize::W32, &job, &narrow)?;
             if thread_visits(&hooks)? != thread_visits(&other)? {
                 return Err(

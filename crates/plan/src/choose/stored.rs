@@ -11,15 +11,15 @@
 
 use std::collections::BTreeMap;
 
-use prlx_isa::view::{Class, Guard, InstId, Operand};
+use prlx_isa::view::{Guard, InstId, Operand};
 use prlx_trace::SiteId;
 use prlx_trace::kernel::SiteClass;
 
-use crate::function::body::{Body, regs, written};
+use crate::function::body::Body;
 use crate::function::points::Point;
 use crate::function::spin_loops;
 use crate::function::wgmma::WgmmaHazards;
-use crate::insert::event_site::unreadable;
+use crate::insert::event_site::{stays, unreadable};
 use crate::plan::At;
 
 /// How many values share one sequence of bits, at most.
@@ -99,16 +99,9 @@ pub(crate) fn hashes(
 
 /// Whether what is recorded at `a` can be recorded at `b` as well, a later store of the same line.
 fn shares(body: &Body<'_>, (a, first): (InstId, &StoredHash), (b, next): (InstId, &StoredHash)) -> bool {
-    let mut read = regs(&first.values);
-    read.extend(first.guard.map(|g| g.reg));
-    let waits = |class| matches!(class, Class::Call | Class::Sync | Class::Warp | Class::Opaque);
-    let stays = |inst: &prlx_isa::view::Inst| {
-        !waits(inst.class) && written(inst).iter().all(|reg| !read.contains(reg))
-    };
-    body.part_of(a) == body.part_of(b)
+    stays(body, a, b, &first.values, first.guard)
         && body.loc(a).is_some()
         && body.loc(a) == body.loc(b)
         && (first.guard, first.bits) == (next.guard, next.bits)
         && first.values.len() + next.values.len() <= MOST
-        && (a.0..b.0).all(|i| stays(body.inst(InstId(i))))
 }

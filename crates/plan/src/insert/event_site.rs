@@ -1,9 +1,9 @@
 //! Where the event of one site is written, for which lanes, and with which value.
 
-use prlx_isa::view::{Guard, InstId, Operand};
+use prlx_isa::view::{Class, Guard, InstId, Operand};
 use prlx_trace::kernel::SiteClass;
 
-use crate::function::body::Body;
+use crate::function::body::{Body, regs, written};
 use crate::function::points::{self, Point};
 use crate::function::wgmma::WgmmaHazards;
 use crate::plan::At;
@@ -44,6 +44,24 @@ pub(crate) fn event_at(body: &Body<'_>, p: &Point, at: InstId) -> EventPlacement
 /// Whether a point is a write to memory, of which all is known before it.
 pub(crate) fn stores(p: &Point) -> bool {
     p.class == SiteClass::Store || p.class == SiteClass::Atomic && p.after.is_empty()
+}
+
+/// Whether `values` and `guard` are the same at `first` and at `at`, a later instruction, and for the same
+/// lanes: no instruction between them changes one of them, and no lane joins, leaves or waits there.
+pub(crate) fn stays(
+    body: &Body<'_>,
+    first: InstId,
+    at: InstId,
+    values: &[Operand],
+    guard: Option<Guard>,
+) -> bool {
+    let mut read = regs(values);
+    read.extend(guard.map(|g| g.reg));
+    body.part_of(first) == body.part_of(at)
+        && (first.0..at.0).map(|i| body.inst(InstId(i))).all(|inst| {
+            !matches!(inst.class, Class::Call | Class::Sync | Class::Warp | Class::Opaque)
+                && written(inst).iter().all(|reg| !read.contains(reg))
+        })
 }
 
 /// Why code at `at` can't read `values`.

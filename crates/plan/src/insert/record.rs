@@ -41,12 +41,12 @@ use crate::choose::cut;
 use crate::choose::hashes::Hashable;
 use crate::choose::stored::StoredHash;
 use crate::function::body::end_place;
-use crate::function::body::{Body, PartEnd, regs, written};
+use crate::function::body::{Body, PartEnd, regs};
 use crate::function::points::{self, Point};
 use crate::function::spin_loops::{self, polls_barrier};
 use crate::function::wgmma::WgmmaHazards;
 use crate::insert::coalesced::{self, BranchEvent};
-use crate::insert::event_site::{EventPlacement, decided_at, event_at, stores, unreadable};
+use crate::insert::event_site::{EventPlacement, decided_at, event_at, stays, stores, unreadable};
 use crate::insert::reservation;
 use crate::insert::spots::Spots;
 use crate::insert::word;
@@ -321,7 +321,7 @@ impl Recorder<'_, '_> {
             let last = head.take().filter(|(first, of)| {
                 stores(p)
                     && *of == guard
-                    && stays(self.body, *first, at, &value, guard)
+                    && stays(self.body, *first, at, value.as_slice(), guard)
                     && unreadable(self.body, &windows, *first, value.as_slice()).is_none()
             });
             if let Some((first, _)) = last {
@@ -388,18 +388,6 @@ pub(crate) fn hashable(body: &Body<'_>, points: &[Point], taken: &[bool]) -> Has
         hashed.collect()
     };
     Hashable { loads: of(&[SiteClass::Load]), stores: of(&[SiteClass::Store, SiteClass::Atomic]) }
-}
-
-/// Whether the record at `at` can be written at `first`, an earlier instruction. No instruction between them
-/// may change `value` or `guard`, and no lane may join, leave or wait there.
-fn stays(body: &Body<'_>, first: InstId, at: InstId, value: &Option<Operand>, guard: Option<Guard>) -> bool {
-    let mut read = regs(value.as_slice());
-    read.extend(guard.map(|g| g.reg));
-    body.part_of(first) == body.part_of(at)
-        && (first.0..at.0).map(|i| body.inst(InstId(i))).all(|inst| {
-            !matches!(inst.class, Class::Call | Class::Sync | Class::Warp | Class::Opaque)
-                && written(inst).iter().all(|reg| !read.contains(reg))
-        })
 }
 
 /// By point: whether level `events` can write the event that is asked for.

@@ -20,5 +20,5 @@ use prlx_trace::Level;
 
 /// Whether recordings at a level locate a finding by the visit at which lanes take different branches.
 fn locates_visits(level: Level) -> bool {
-    level.in_words() || level == Level::Events
+    level.has_paths()
 }

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use anyhow::Result;
 use prlx_driver::{Error, ErrorKind};
 use prlx_plan::{Filter, Plan};
-use prlx_trace::kernel::{Module, Site, SiteClass};
+use prlx_trace::kernel::{Module, Site};
 use prlx_trace::{FileId, Level};
 
 use super::options::RecorderOptions;
@@ -74,8 +74,7 @@ pub fn require_lines(lines: &[(String, u32)], module: &Module) -> Result<()> {
 
 /// Checks that a site matches `--line` and `--class`.
 fn check_sites(recorder: &RecorderOptions, module: &Module) -> Result<()> {
-    let decisions = [SiteClass::Branch, SiteClass::Switch, SiteClass::Guard, SiteClass::Select];
-    let recorded = |s: &&Site| recorder.level != Level::Path || decisions.contains(&s.class);
+    let recorded = |s: &&Site| recorder.level != Level::Path || s.class.decides();
     let sites = || module.sites.iter().filter(recorded);
     let lines = Filter { lines: recorder.lines.clone(), ..Filter::default() };
     let both = Filter { classes: recorder.classes.clone(), ..lines.clone() };

@@ -108,7 +108,8 @@ def compare(
     :class:`Configurations`.
     arch, seed: the GPU to compile for, and the schedule of functions and launch files.
     rtol, atol, ulp, equal_nan: how far outputs may be apart; by default their bits must be equal.
-    level: what is recorded of both sides: ``"path"`` (default), ``"events"``, ``"operands"`` or ``"fingerprint"``.
+    level: what is recorded of both sides: ``"path"`` (default), ``"values"``, ``"events"``, ``"operands"`` or
+        ``"fingerprint"``.
     check: checks to run on both sides, as ``"all"``. With :class:`prlx.against`, ``"all"`` is the default.
     strict: count differences in timing and order, too.
     findings: number of findings of each launch in the report (default 8).

@@ -67,7 +67,8 @@ pub(super) fn full(
         }
     }
     if let Some(operands) = &f.operands {
-        table(out, style, operands)?;
+        let decides = f.shown().is_none_or(|s| s.class.decides());
+        table(out, style, operands, decides)?;
     }
     if let Some(site) = f.shown() {
         for (i, s) in site.steers.iter().take(4).enumerate() {
@@ -185,8 +186,9 @@ fn show(out: &mut impl Write, style: Style, l: &Location, how: &str) -> io::Resu
     Ok(())
 }
 
-/// Operands of both sides, lane by lane: first the lanes that differ, then some that do not.
-fn table(out: &mut impl Write, style: Style, o: &Operands) -> io::Result<()> {
+/// Operands of both sides, lane by lane: first the lanes that differ, then some that do not. `decides`:
+/// whether they are those of a decision.
+fn table(out: &mut impl Write, style: Style, o: &Operands, decides: bool) -> io::Result<()> {
     let differ = o.rows.iter().filter(|r| r.differs);
     let whole =
         |r: &&OperandRow| !r.differs && r.cells.iter().all(|c| c.bits[0].is_some() == c.bits[1].is_some());
@@ -222,7 +224,7 @@ fn table(out: &mut impl Write, style: Style, o: &Operands) -> io::Result<()> {
             line += &format!("{}   ", style.ink(ink, &pad(&shown(c, side), w)));
         }
         if r.differs {
-            line += &style.ink(Ink::Bad, &mark(r, o, has));
+            line += &style.ink(Ink::Bad, &mark(r, o, has, decides));
         }
         writeln!(out, "{}", line.trim_end())?;
     }
@@ -238,7 +240,7 @@ fn table(out: &mut impl Write, style: Style, o: &Operands) -> io::Result<()> {
 }
 
 /// The mark at the end of a row of operands that differ.
-fn mark(r: &OperandRow, o: &Operands, has: [bool; 2]) -> String {
+fn mark(r: &OperandRow, o: &Operands, has: [bool; 2], decides: bool) -> String {
     let which = r.cells.iter().zip(&o.columns).filter(|(c, _)| c.differs).map(|(_, c)| {
         let [a, b] = c.name.each_ref().map(|n| clean(n));
         // Registers have other numbers in another build; constants do not.
@@ -247,7 +249,9 @@ fn mark(r: &OperandRow, o: &Operands, has: [bool; 2]) -> String {
     let which: Vec<_> = which.collect();
     match (which.is_empty(), has) {
         (false, _) => format!("<- {}", which.join(", ")),
-        (true, [true, true]) => "<- the condition differs".into(),
+        (true, [true, true]) if decides => "<- the condition differs".into(),
+        // Stores of one line share what level `values` records of them.
+        (true, [true, true]) => "<- another value of this line differs".into(),
         (true, _) => "<-".into(),
     }
 }
@@ -290,4 +294,18 @@ fn why(out: &mut impl Write, style: Style, slice: &[SliceNode]) -> io::Result<()
         writeln!(out, "   {} and {} more steps", " ".repeat(INDENT - 4), slice.len() - NODES)?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operands_that_agree_are_no_condition_of_a_store() {
+        let row = OperandRow { differs: true, ..OperandRow::default() };
+        let of = |has, decides| mark(&row, &Operands::default(), has, decides);
+        assert_eq!(of([true; 2], true), "<- the condition differs");
+        assert_eq!(of([true; 2], false), "<- another value of this line differs");
+        assert_eq!(of([true, false], false), "<-");
+    }
 }
