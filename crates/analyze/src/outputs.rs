@@ -475,6 +475,22 @@ impl LaunchReport {
         self.conclude();
     }
 
+    /// Removes findings of two builds of one source text if the outputs agree: other constants or options of
+    /// the compiler divide the work in another way. A note says what there was. The verdict is computed again.
+    pub fn accept_decisions_of_other_options(&mut self) {
+        let stopped = self.faults.iter().any(Option::is_some);
+        if self.findings_total == 0 || stopped || !self.outputs_agree() {
+            return;
+        }
+        let (n, at) = self.take_findings();
+        self.notes.push(format!(
+            "two builds of one source: {n} {} a different branch{at}. The outputs agree, and the checks found \
+             no error, so it is no difference (--strict counts it)",
+            if n == 1 { "thread takes" } else { "threads take" },
+        ));
+        self.conclude();
+    }
+
     /// Computes the verdict from the findings, differences, faults and gaps.
     pub fn conclude(&mut self) {
         let differs = self.findings_total > 0

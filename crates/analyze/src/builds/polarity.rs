@@ -3,7 +3,7 @@
 //!
 //! # Invariants
 //! The polarity follows from what a decision leads to: for a branch, the matched sites on each side of it;
-//! for a guard, whether it is negated; for a select, its constants and the values that are compared. The
+//! for a guard, whether it is negated; for a select, its constants or the values that are compared. The
 //! comparison itself must not contradict. Only decisions that compare values of the same origin in the same
 //! way match with certainty. For others, equal outcomes are all that can be said. A decision that may be the
 //! opposite is not compared.
@@ -26,7 +26,7 @@ pub(crate) struct DecisionTraits {
     ways: Option<[BTreeSet<u32>; 2]>,
     /// Of a guard: whether the guarded instruction runs if the decision is true.
     guards: Option<bool>,
-    /// Of a select: its two constants, or which of the compared values it chooses.
+    /// Of a select: its constants, or which of the compared values it chooses.
     chooses: Option<[String; 2]>,
     /// The instruction that makes the decision, if it is not a comparison.
     made: String,
@@ -188,10 +188,11 @@ fn two_sources(text: &str, op: &str) -> Option<[String; 2]> {
     Some([operands.nth(1)?, operands.next()?])
 }
 
-/// The constants of a select such as `selp.b32 %r1, 1, 0, %p1`.
+/// What a select such as `selp.b32 %r1, 1, 0, %p1` chooses, if one of both is a constant. A register counts as
+/// another value.
 fn select_constants(text: &str) -> Option<[String; 2]> {
-    let both = two_sources(text, "selp")?;
-    (both[0] != both[1] && both.iter().all(|o| !o.starts_with('%') && !o.is_empty())).then_some(both)
+    let both = two_sources(text, "selp")?.map(|o| if o.starts_with('%') { "other".to_owned() } else { o });
+    (both[0] != both[1] && both.iter().all(|o| !o.is_empty())).then_some(both)
 }
 
 /// The comparison and type of `setp.lt.s32 %p1, %r1, %r2`: `lt` and `s32`. For a `not.pred`, the opposite of
@@ -430,7 +431,11 @@ mod tests {
             |op: &str, text: &str| DecisionTraits { chooses: select_constants(text), ..compares(op) };
         let one = select("setp.ge.s32", "selp.b32 %r1, 1, 0, %p1");
         assert_eq!(same(&one, &select("setp.lt.s32", "selp.b32 %r9, 0, 1, %p7")), OPPOSITE);
-        assert_eq!(select_constants("selp.f32 %f1, %f2, 0f00000000, %p1"), None);
+        // Another comparison of the same values, and the constant in the other place.
+        let masked = select("setp.gt.f32", "selp.f32 %f1, %f2, 0f00000000, %p1");
+        let turned = select("setp.le.f32", "selp.f32 %f1, 0f00000000, %f7, %p1");
+        assert_eq!(relate(&masked, &turned, true), OPPOSITE);
+        assert_eq!(select_constants("selp.f32 %f1, %f2, %f3, %p1"), None);
         let leads = |op: &str, t: &[u32], f: &[u32]| DecisionTraits {
             ways: Some([t, f].map(|w| w.iter().copied().collect())),
             ..compares(op)

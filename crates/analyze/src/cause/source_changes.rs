@@ -5,7 +5,8 @@
 //! builds differs on a line that reads the same on both sides, the reason is a line that does not.
 //!
 //! # Limitations
-//! Lines are compared without white space and without comments that begin with `//`. A change in a file
+//! Lines are compared without white space, and without comments that begin with `//`, or `#` in Python, where
+//! `//` divides. The same characters in a string begin no comment, but are taken for one. A change in a file
 //! that no instruction comes from is not seen.
 
 use std::collections::BTreeSet;
@@ -62,13 +63,15 @@ impl SourceChanges {
         let on_change = |side: usize| sync(side).any(|i| out.touch(side, &i.place));
         // An equal line that synchronises on one side alone does so because of a line that differs.
         let lines = |side: usize| -> BTreeSet<String> {
-            sync(side).flat_map(|i| &i.place.source).filter_map(|l| l.text.as_deref().map(plain)).collect()
+            let written = sync(side).flat_map(|i| &i.place.source);
+            written.filter_map(|l| Some(plain(&l.file, l.text.as_deref()?))).collect()
         };
         out.synchronise = on_change(0) || on_change(1) || lines(0) != lines(1);
         out
     }
     fn compare(&mut self, files: [&(String, String); 2]) {
-        let lines = files.map(|(_, text)| text.lines().map(plain).collect::<Vec<String>>());
+        let lines =
+            files.map(|(path, text)| text.lines().map(|line| plain(path, line)).collect::<Vec<String>>());
         let hash = |line: &String| {
             let mut hash = DefaultHasher::new();
             line.hash(&mut hash);
@@ -121,9 +124,10 @@ impl SourceChanges {
     }
 }
 
-/// A line without comment, and with single spaces.
-fn plain(line: &str) -> String {
-    let code = line.split("//").next().unwrap_or_default();
+/// A line of a file without comment, and with single spaces.
+fn plain(path: &str, line: &str) -> String {
+    let comment = if path.ends_with(".py") { "#" } else { "//" };
+    let code = line.split(comment).next().unwrap_or_default();
     code.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
@@ -169,6 +173,16 @@ mod tests {
     fn comments_and_spaces_are_no_change() {
         let found = changes("a = 1;\nb = 2;\n", "  a  = 1; // one\n// more\nb = 2;\n");
         assert_eq!(found.count(), 0);
+    }
+
+    #[test]
+    fn python_divides_by_slashes() {
+        let files = ["x = a // 2\ny = b\n", "x = a // 3\ny = b  # half\n"]
+            .map(|text| vec![("k.py".to_owned(), text.to_owned())]);
+        let flow = DataFlow::default();
+        let found = SourceChanges::new([&flow, &flow], [&files[0], &files[1]]);
+        assert_eq!(found.count(), 1);
+        assert!(found.at(0, "k.py", 1).is_some());
     }
 
     #[test]

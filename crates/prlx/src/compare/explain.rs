@@ -15,6 +15,7 @@ use prlx_isa::view::{AsyncStep, Effect, Inst, Operand};
 use prlx_trace::WarpSize;
 use prlx_trace::check::{Allocation, Check, Findings, Grade};
 use prlx_trace::dataflow::DataFlow;
+use prlx_trace::names::is_compiler_file;
 
 use super::before;
 use super::outputs::{compare_outputs, ignore_unchanged};
@@ -61,6 +62,8 @@ impl Origin {
 struct Explanation {
     /// Why the outputs differ.
     causes: Vec<Cause>,
+    /// Whether both sides come from the same lines of the same source.
+    one_source: bool,
     /// By side: what the checks found.
     findings: [Findings; 2],
     /// Whether outputs differ.
@@ -129,6 +132,9 @@ pub(super) fn explain_launch(
             .gaps
             .push("threads behave differently, and a race that both sides have may be the reason".into());
         launch.conclude();
+    }
+    if !errors && !strict && found.one_source && a.kernel == b.kernel && a.code() != b.code() {
+        launch.accept_decisions_of_other_options();
     }
     if !errors && launch.only_code_unmatched() {
         launch.accept_unmatched_code();
@@ -205,6 +211,7 @@ fn rerun(
     let outputs_differ = !outputs.is_empty();
     Ok(Explanation {
         causes,
+        one_source: one_source([&a, &b]),
         findings: [a.findings, b.findings],
         outputs_differ,
         stopped: [a.stopped, b.stopped],
@@ -265,6 +272,20 @@ fn source_files(flow: &DataFlow, job: &Job) -> SourceFiles {
     let lines = flow.instructions.iter().flat_map(|i| &i.place.source).filter(|l| l.text.is_some());
     let paths: BTreeSet<&str> = lines.map(|l| l.file.as_str()).collect();
     paths.into_iter().filter_map(|path| Some((path.to_owned(), job.source_text(path)?))).collect()
+}
+
+/// Whether both sides come from the same lines of the same text: only constants and options of the compiler
+/// can differ. Files that one side alone uses are not compared, nor are those of the compiler.
+fn one_source(sides: [&Side; 2]) -> bool {
+    let [lines, others] = sides.map(|side| {
+        // The line of the kernel, where code was inlined.
+        let lines = side.flow.instructions.iter().filter_map(|i| i.place.source.last());
+        lines.map(|l| (l.file.as_str(), l.line)).collect::<BTreeSet<_>>()
+    });
+    let text = |side: usize, path: &str| sides[side].files.iter().find(|(p, _)| p == path).map(|(_, t)| t);
+    let own = sides[0].files.iter().filter(|(path, _)| !is_compiler_file(path));
+    let mut common = own.filter_map(|(path, a)| Some((a, text(1, path)?))).peekable();
+    !lines.is_disjoint(&others) && common.peek().is_some() && common.all(|(a, b)| a == b)
 }
 
 /// Instructions that each CTA of a launch of a GPU may take.

@@ -216,11 +216,14 @@ def _record(
     arch: Arch,
     seed: int,
     finish: Callable[[Any], Any] = lambda returned: None,
+    *,
+    calls: list[_Call] | None = None,
     **limits: Any,
 ) -> tuple[list[_Call], Any]:
-    """Calls a function on the CPU device. Returns its launches, and what ``finish`` makes of what it returned.
-    The arrays hold afterwards what they held before, even if the function raises an exception."""
-    calls: list[_Call] = []
+    """Calls a function on the CPU device. Returns its launches, also in ``calls``, and what ``finish`` makes of
+    what it returned. The arrays hold afterwards what they held before, even if the function raises an
+    exception."""
+    calls = [] if calls is None else calls
     memory: _Saved = {}
     owners = []
 
@@ -245,12 +248,12 @@ def _functions(
     f: Launches, g: Launches, names: tuple[str, str], *, arch: Arch, seed: int, **options: Any
 ) -> Report:
     limits = {name: options[name] for name in ("max_steps", "max_memory", "max_printed") if name in options}
-    a, _ = _record(f, arch, seed, **limits)
-    b, _ = _record(g, arch, seed, **limits)
+    (a, stop_a), (b, stop_b) = (_until_fault(side, arch, seed, **limits) for side in (f, g))
+    stop = stop_a or stop_b
     if not a or not b:
         side = names[0] if not a else names[1]
         raise _native.Error(f"{side} launches no kernel on the CPU device")
-    if len(a) != len(b):
+    if len(a) != len(b) and stop is None:
         raise _native.Error(
             f"{names[0]} launches {len(a)} kernels ({_listed(a)}), {names[1]} launches {len(b)} ({_listed(b)})\n"
             "help: compare functions that launch the same kernels in the same order"
@@ -266,8 +269,23 @@ def _functions(
             return found
         if report is None or (report.same and not found.same):
             report = found
+    if stop is not None:
+        # Both sides stop there, or one of them in a launch that the other never makes.
+        raise stop
     assert report is not None  # Both sides have launches.
     return report
+
+
+def _until_fault(
+    function: Launches, arch: Arch, seed: int, **limits: Any
+) -> tuple[list[_Call], Exception | None]:
+    """The launches of a function up to the one that faults or never ends, and that error."""
+    calls: list[_Call] = []
+    try:
+        _record(function, arch, seed, calls=calls, **limits)
+    except (_native.KernelFault, _native.KernelStuck) as error:
+        return calls, error
+    return calls, None
 
 
 def _label(name: str, i: int, kernel: str) -> str:
