@@ -166,3 +166,13 @@ def scale(x, out, factor, n, BLOCK: tl.constexpr):
 def copy_pair(pair, BLOCK: tl.constexpr):
     at = tl.arange(0, BLOCK)
     tl.store(pair[1] + at, tl.load(pair[0] + at))
+
+
+@triton.jit
+def ragged_copy(out, x, lengths, columns, REVERSED: tl.constexpr, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    if REVERSED:
+        row = tl.num_programs(0) - 1 - row
+    at = tl.arange(0, BLOCK)
+    inside = at < tl.load(lengths + row)
+    tl.store(out + row * columns + at, tl.load(x + row * columns + at, mask=inside), mask=inside)

@@ -242,6 +242,37 @@ def test_schedules_that_differ_are_a_finding():
     assert "schedule" in [f.kind for f in findings.errors] and "error[schedule]" in str(findings)
 
 
+def test_a_side_that_faults_is_a_report(data):
+    out, x = data
+
+    def run(elements):
+        kernels.scale[(1,)](x, out, 2.0, 100, BLOCK=128)
+        kernels.add[(1,)](x, x, out, elements, BLOCK=1024)
+
+    # The mask lets the last lanes load behind the end of `x`.
+    report = prlx.compare(lambda: run(800), lambda: run(808))
+    assert report.verdict == "differs" and report.index == 1
+    assert "right past the end of" in str(report) and report.causes[0].class_ == "address"
+    assert report.causes[0].places[1].location.line == 11
+    # Nothing differs, and what follows the fault is not known.
+    with pytest.raises(prlx.KernelFault, match="right past the end of"):
+        prlx.compare(lambda: run(808), lambda: run(808))
+
+
+def test_constants_of_one_source_may_change_decisions(data):
+    out, x = data
+    lengths = np.arange(30, 102, 10, dtype=np.int32)
+
+    def run(last_first, lengths=lengths):
+        kernels.ragged_copy[(8,)](out, x, lengths, 100, REVERSED=last_first, BLOCK=128)
+
+    report = prlx.compare(lambda: run(False), lambda: run(True))
+    assert report.same and "two builds of one source: 320 threads take a different branch" in str(report)
+    assert prlx.compare(lambda: run(False), lambda: run(True), strict=True).verdict == "differs"
+    # Outputs that differ are another matter.
+    assert prlx.compare(lambda: run(False), lambda: run(True, lengths[::-1].copy())).verdict == "differs"
+
+
 def test_different_numbers_of_launches_are_an_error(data):
     out, x = data
 

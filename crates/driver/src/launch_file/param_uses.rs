@@ -42,6 +42,7 @@ pub fn param_uses(module: &Module, function: &Function, text: &str) -> Vec<Param
         inst.for_each_reg(&mut |reg, _, _| touching[reg.index()].push(i));
     }
     let mut uses = vec![ParamUse::default(); function.params.len()];
+    let mut evidence = vec![Evidence::None; uses.len()];
     let declared = |i: usize| {
         let symbol = module.symbols.get(function.params[i].index());
         symbol.is_some_and(|s| s.span.of(text).contains(".ptr"))
@@ -57,9 +58,9 @@ pub fn param_uses(module: &Module, function: &Function, text: &str) -> Vec<Param
                 used.pointer |= !any_declared;
                 used.written |= written;
                 used.read |= !written || inst.class == Class::Atomic;
-                let found = element(function, inst, &touching);
-                if rank(found) > rank(used.element) {
-                    used.element = found;
+                if let Some(found) = element(function, inst, &touching).filter(|f| used.element.is_none() || f.evidence > evidence[i]) {
+                    used.element = Some(found.ty);
+                    evidence[i] = found.evidence;
                 }
             }
         }
@@ -173,13 +174,37 @@ fn addresses(inst: &Inst) -> Vec<(Reg, bool)> {
     registers.collect()
 }
 
+/// What tells a type. Of several accesses, the one with the best evidence counts.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Evidence {
+    /// Nothing: the usual type for the width.
+    None,
+    /// An access as integers, which may only move bits, or an integer operation.
+    Integer,
+    /// An operation on floating-point numbers.
+    Float,
+}
+
 /// The type of the elements that an access moves.
-fn element(function: &Function, inst: &Inst, touching: &[Vec<usize>]) -> Option<Scalar> {
+struct Found {
+    ty: Scalar,
+    evidence: Evidence,
+}
+
+impl Found {
+    fn new(ty: Scalar) -> Found {
+        let float = is_float_within(ty, ty.bits());
+        Found { ty, evidence: if float { Evidence::Float } else { Evidence::Integer } }
+    }
+}
+
+/// The type of the elements that an access moves.
+fn element(function: &Function, inst: &Inst, touching: &[Vec<usize>]) -> Option<Found> {
     let ty = *opcode(inst).types.last()?;
     let typed = scalar(ty);
     let whole_number = typed.is_none_or(|s| !is_float_within(s, s.bits()));
     if inst.class == Class::AsyncCopy || !whole_number {
-        return typed;
+        return typed.map(Found::new);
     }
     // Compilers load halves and packed halves as integers, so the first use tells.
     let mut values: BTreeSet<Reg> = BTreeSet::new();
@@ -196,7 +221,7 @@ fn element(function: &Function, inst: &Inst, touching: &[Vec<usize>]) -> Option<
         for other in others.into_iter().map(|i| &function.insts[i]).filter(|other| other.span != inst.span) {
             let reads = other.uses().any(|r| values.contains(&r));
             if let Some(float) = float_of(other, reads, ty.bits()) {
-                return Some(float);
+                return Some(Found::new(float));
             }
             integer |= matches!(other.class, Class::Integer | Class::Compare | Class::Convert);
             if other.class == Class::Move {
@@ -205,7 +230,11 @@ fn element(function: &Function, inst: &Inst, touching: &[Vec<usize>]) -> Option<
         }
         values.extend(copies);
     }
-    typed.or_else(|| untyped(ty.bits(), integer))
+    let usual = || {
+        let evidence = if integer { Evidence::Integer } else { Evidence::None };
+        Some(Found { ty: untyped(ty.bits(), integer)?, evidence })
+    };
+    typed.map(Found::new).or_else(usual)
 }
 
 /// The floating-point type in which an instruction reads or writes a value of at most `bits` bits.
@@ -238,15 +267,6 @@ pub(super) fn is_float_within(ty: Scalar, bits: u32) -> bool {
     matches!(ty, Scalar::F16 | Scalar::Bf16 | Scalar::F32 | Scalar::F64) && ty.bits() <= bits
 }
 
-/// How much a type tells: accesses as integers may only move bits.
-fn rank(ty: Option<Scalar>) -> u8 {
-    match ty {
-        None => 0,
-        Some(Scalar::F16 | Scalar::Bf16 | Scalar::F32 | Scalar::F64) => 2,
-        Some(_) => 1,
-    }
-}
-
 /// The type of elements for a type that has a meaning; `None` for bits.
 pub(super) fn scalar(ty: Type) -> Option<Scalar> {
     Some(match ty.name() {
@@ -264,4 +284,32 @@ pub(super) fn scalar(ty: Type) -> Option<Scalar> {
         "f64" => Scalar::F64,
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The type behind the only parameter of a kernel with this body.
+    fn element_behind(body: &str) -> Option<Scalar> {
+        let text = format!(
+            ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 .ptr .global p) {{\n\
+             .reg .pred %p<2>; .reg .b32 %r<4>; .reg .f32 %f<2>; .reg .b64 %rd<2>;\n\
+             ld.param.u64 %rd1, [p];\n{body}\nret;\n}}\n"
+        );
+        let module = prlx_isa::ptx::view(&prlx_isa::ptx::parse(&text).0).0;
+        param_uses(&module, &module.functions[0], &text)[0].element
+    }
+
+    #[test]
+    fn the_access_with_the_best_evidence_gives_the_type() {
+        // Nothing says what the second store writes.
+        let index = "ld.shared.b32 %r1, [0];\nst.global.b32 [%rd1], %r1;\nsetp.eq.b32 %p1, %r1, 3;\n";
+        let unknown = "ld.shared.b32 %r2, [4];\nst.global.b32 [%rd1+4], %r2;\n";
+        let number = "ld.global.b32 %r3, [%rd1+8];\nadd.f32 %f1, %r3, %r3;\n";
+        assert_eq!(element_behind(unknown), Some(Scalar::F32));
+        assert_eq!(element_behind(&format!("{index}{unknown}")), Some(Scalar::S32));
+        assert_eq!(element_behind(&format!("{unknown}{index}")), Some(Scalar::S32));
+        assert_eq!(element_behind(&format!("{index}{unknown}{number}")), Some(Scalar::F32));
+    }
 }

@@ -19,7 +19,7 @@ use prlx_driver::session::{Options, Session, capture_folder};
 use prlx_driver::{Job, LAUNCH_FILE, Output, after_file, is_partial, npy, short_name};
 
 use super::launch_files::CompareOptions;
-use super::outputs::{compare_outputs, ignore_unchanged, with_common_outputs};
+use super::outputs::{compare_outputs, ignore_unchanged, with_common_outputs, with_types_of_a};
 use super::program_runs::Recorded;
 
 /// Bytes of memory that are captured of a launch at most.
@@ -76,8 +76,9 @@ impl<'a> Captures<'a> {
         };
         let (a, b) = (read(0)?, read(1)?);
         let jobs = [a.job, b.job];
-        let jobs = with_common_outputs(&jobs).into_owned();
+        let mut jobs = with_common_outputs(&jobs).into_owned();
         let mut outputs = [a.outputs, b.outputs];
+        with_types_of_a(&mut jobs, &mut outputs);
         let [left, right] = &mut outputs;
         ignore_unchanged(&jobs, [left, right]);
         Some(CapturedPair { jobs, outputs, partial: a.partial || b.partial })

@@ -39,6 +39,13 @@ const ONLY_ON_GPU: &str = "run again on the CPU device, both sides leave equal o
      the GPU, as on the order of its threads, on fused operations, or on approximate functions; \
      `prlx run --check all` of both launches looks for races";
 
+/// What a report says if another schedule on the CPU device changes the outputs, too.
+const OTHER_SCHEDULES: &str = "both sides run the same code on the same inputs. The cause comes from running this \
+     launch on the CPU device under two schedules, whose outputs differ as well";
+
+/// Schedules of the CPU device that are tried after the usual one.
+const OTHER_SEEDS: std::ops::RangeInclusive<u64> = 1..=3;
+
 /// Where the launches ran that are explained.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Origin {
@@ -118,7 +125,12 @@ pub(super) fn explain_launch(
         if !launch.causes.is_empty() {
             launch.notes.push(FROM_CPU.to_owned());
         } else if !launch.outputs_agree() && !found.outputs_differ && found.stopped == [None, None] {
-            launch.notes.push(ONLY_ON_GPU.to_owned());
+            launch.causes = match same_launch(jobs) {
+                true => causes_of_schedule(jobs, origin, device, tolerance, monitor)?,
+                false => Vec::new(),
+            };
+            let note = if launch.causes.is_empty() { ONLY_ON_GPU } else { OTHER_SCHEDULES };
+            launch.notes.push(note.to_owned());
         }
     }
     let errors = add_check_findings(launch, found.findings.each_ref());
@@ -168,6 +180,26 @@ fn same_launch([a, b]: &[Job; 2]) -> bool {
         && a.kernel == b.kernel
         && a.args == b.args
         && a.config == LaunchConfig { seed, ..b.config.clone() }
+}
+
+/// Runs one launch under other schedules on the CPU device, until its outputs differ from those of the first.
+/// Returns why they do; nothing if no schedule changes them.
+fn causes_of_schedule(
+    [a, _]: &[Job; 2],
+    origin: Origin,
+    device: &DeviceOptions,
+    tolerance: Option<Tolerance>,
+    monitor: &Monitor<'_>,
+) -> Result<Vec<Cause>> {
+    for seed in OTHER_SEEDS {
+        let config = LaunchConfig { seed, ..a.config.clone() };
+        let jobs = [a.clone(), Job { config, ..a.clone() }];
+        let found = rerun((&jobs, origin), device, tolerance, monitor)?;
+        if found.outputs_differ {
+            return Ok(found.causes);
+        }
+    }
+    Ok(Vec::new())
 }
 
 /// Settles what two schedules of one launch did differently, in which the checks found no error: the order

@@ -71,6 +71,24 @@ pub fn compare_outputs(
     all
 }
 
+/// Gives B's outputs the types of A's where the widths are equal. The types of captured memory are guesses, and
+/// other code leads to other ones.
+pub(super) fn with_types_of_a(jobs: &mut [Job; 2], outputs: &mut [Vec<prlx_driver::Output>; 2]) {
+    for i in 0..outputs[0].len() {
+        let (name, ty) = (&outputs[0][i].name, outputs[0][i].ty);
+        let Some(i) = jobs[0].args.iter().position(|arg| arg.name == *name) else { continue };
+        let Some(arg) = partner(jobs, 0, i).and_then(|j| jobs[1].args.get_mut(j)) else { continue };
+        let Some(output) = outputs[1].iter_mut().find(|o| o.name == arg.name) else { continue };
+        if element::size(output.ty) != element::size(ty) {
+            continue;
+        }
+        output.ty = ty;
+        if let ArgValue::Buffer(buffer) = &mut arg.value {
+            buffer.ty = ty;
+        }
+    }
+}
+
 /// Makes elements equal that neither launch changed: what lies there is not their work. Memory behind the
 /// last tensor of an allocation has chance contents.
 pub(super) fn ignore_unchanged(jobs: &[Job; 2], outputs: [&mut [prlx_driver::Output]; 2]) {

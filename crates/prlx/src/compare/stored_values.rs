@@ -27,7 +27,8 @@ use crate::diff::{diff_sessions, match_processes};
 /// The number of launches that are captured at most.
 const MAX_CAPTURED: usize = 32;
 
-/// The number of kernels at most that run again with checks, because the order of threads decides in them.
+/// The number of kernels at most that run again with checks, because the order of threads decides in them, or
+/// code of one build has no match in the other.
 const MAX_CHECKED: usize = 4;
 
 /// What a report says if a launch got other memory, and nothing tells which launch left it.
@@ -126,9 +127,10 @@ fn compare_captured(
         if launch.verdict == Verdict::Differs && Some(i) != explained {
             differing = Some(i);
         }
-        // The checks tell a race from the order of threads; one launch of each kernel is enough.
-        let by_order = launch.order && launch.findings_total == 0 && checked.len() < MAX_CHECKED;
-        let checks = by_order && checked.insert(launch.kernel.clone());
+        // The checks tell a race from the order of threads, and settle code of two builds without a match;
+        // one launch of each kernel is enough.
+        let doubtful = launch.order && launch.findings_total == 0 || launch.only_code_unmatched();
+        let checks = doubtful && checked.len() < MAX_CHECKED && checked.insert(launch.kernel.clone());
         if options.explain && (launch.verdict == Verdict::Differs || Some(i) == explained || checks) {
             let how = (options.tolerance, options.diff.strict);
             explain_launch(launch, (&pair.jobs, Origin::Program), &options.device, how, monitor)?;
