@@ -1,12 +1,12 @@
 //! Finds parameters that a kernel uses as numbers, and never as addresses. PTX declares both alike.
 //!
-//! A set of parameters follows each register. Copies, sums, selections and conversions pass it on. A parameter
-//! is a number if the kernel multiplies it, shifts it left, divides by it, orders it, or converts it to a
-//! floating-point number, and if it reaches no address, no memory and no call.
+//! A set of parameters follows each register. Copies, sums, selections and conversions pass it on. A
+//! parameter is a number if the kernel multiplies it, shifts it left, divides by it, orders it, or converts
+//! it to a floating-point number, and if it reaches no address, no memory and no call.
 //!
 //! # Invariants
-//! When in doubt, a parameter is no number: an array must never be refused where it may be right. A difference
-//! of two pointers that is multiplied, and an order of two pointers, are no evidence.
+//! When in doubt, a parameter is no number: an array must never be refused where it may be right. A
+//! difference of two pointers that is multiplied, and an order of two pointers, are no evidence.
 //!
 //! # Limitations
 //! A number that is only stored, or added to an address without a multiplication, is not found.
