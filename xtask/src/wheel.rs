@@ -149,7 +149,7 @@ fn only_entry(folder: &Path) -> Result<PathBuf> {
 /// Prints a table. `limit` is the newest glibc that its binaries may need.
 fn check(tools: &Tools, wheel: &Path, limit: Option<Version>) -> Result<()> {
     let mut rows = contents::inspect(text(&tools.python())?, wheel, limit)?;
-    let (venv, tried) = trial::install(wheel)?;
+    let (venv, tried) = trial::install(wheel, limit.is_some())?;
     rows.extend(tried);
     trial::tests(tools, &venv)?;
     rows.push(("tests of the package".into(), "passed".into()));

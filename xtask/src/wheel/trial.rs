@@ -10,7 +10,7 @@ use crate::corpus::quiet;
 use crate::setup::Tools;
 use crate::{root, sh, sh_with, text};
 
-/// Maximum time of `import prlx`, in seconds.
+/// Maximum time of `import prlx` of a wheel for users, in seconds.
 const IMPORT: f64 = 0.2;
 /// Prints how long `import prlx` takes, with the native module, which the first use loads. In seconds.
 const TIMED: &str =
@@ -22,8 +22,9 @@ const LAUNCHES: [&str; 2] = ["examples/threshold/good.toml", "examples/threshold
 /// the environment, and rows of a table: what was checked, and the result.
 ///
 /// # Errors
-/// If something does not work, or `import prlx` is slow.
-pub fn install(wheel: &Path) -> Result<(PathBuf, Vec<(String, String)>)> {
+/// If something does not work. With `fast` also if `import prlx` takes more than [`IMPORT`]: an unoptimised
+/// module needs longer.
+pub fn install(wheel: &Path, fast: bool) -> Result<(PathBuf, Vec<(String, String)>)> {
     let venv = crate::readme::target_dir().join("wheel-venv");
     sh("python3", &["-m", "venv", "--clear", text(&venv)?])?;
     let python = venv.join("bin/python");
@@ -41,10 +42,10 @@ pub fn install(wheel: &Path) -> Result<(PathBuf, Vec<(String, String)>)> {
     run("prlx", &["doctor"])?;
     rows.push(("`prlx doctor`".into(), "exit code 0".into()));
     let taken = import(&python)?;
-    rows.push((
-        "`import prlx; prlx.Kernel` without NumPy".into(),
-        format!("{taken:.3} s, at most {IMPORT} s"),
-    ));
+    if fast && taken > IMPORT {
+        bail!("`import prlx` takes {taken:.3} s, more than {IMPORT} s");
+    }
+    rows.push(("`import prlx; prlx.Kernel` without NumPy".into(), format!("{taken:.3} s")));
     run("prlx", &["run", LAUNCHES[0]])?;
     run("prlx", &["compare", LAUNCHES[0], LAUNCHES[0]])?;
     let words = ["compare", LAUNCHES[0], LAUNCHES[1]];
@@ -69,9 +70,6 @@ fn import(python: &Path) -> Result<f64> {
     for _ in 0..6 {
         let taken = quiet(Command::new(python).args(["-c", TIMED]))?;
         best = best.min(taken.trim().parse().context("no time of an import")?);
-    }
-    if best > IMPORT {
-        bail!("`import prlx` takes {best:.3} s, more than {IMPORT} s");
     }
     Ok(best)
 }
