@@ -19,7 +19,8 @@ files = {file.relative_to(sources).as_posix(): file for file in sources.rglob("*
 files = {to: file for to, file in files.items() if "__pycache__" not in to}
 files |= {f"{name}.data/{file.relative_to(data)}": file for file in data.rglob("*") if file.is_file()}
 files["prlx/_native.abi3.so"] = native
-files |= {f"{dist_info.name}/{file.name}": file for file in dist_info.iterdir()}
+information = [file for file in dist_info.rglob("*") if file.is_file()]
+files |= {f"{dist_info.name}/{file.relative_to(dist_info)}": file for file in information}
 wheel = out / f"{name}-{tag}.whl"
 with zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
     for to, file in sorted(files.items()):

@@ -62,7 +62,7 @@ pub fn run(_: &[String]) -> Result<()> {
 }
 
 /// The commit of a clean tree.
-fn commit() -> Result<String> {
+pub fn commit() -> Result<String> {
     let git = |args: &[&str]| quiet(Command::new("git").args(args).current_dir(root()));
     if !git(&["status", "--porcelain", "--untracked-files=no"])?.trim().is_empty() {
         bail!("the tree has uncommitted changes: commit them, so that the archive can name its commit");

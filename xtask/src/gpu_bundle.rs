@@ -9,7 +9,7 @@
 //! # Invariants
 //! The binaries need no newer glibc than [`GLIBC`]. The bundle has at most [`MOST`] bytes.
 
-use crate::{root, sh};
+use crate::{glibc, root, sh};
 use anyhow::{Context, Result, bail};
 use std::fs;
 use std::path::Path;
@@ -47,7 +47,7 @@ pub fn run(args: &[String]) -> Result<()> {
             .with_context(|| format!("cannot copy {name}"))?;
         // Its debug information is most of it.
         sh("strip", &["--strip-debug", &binary.to_string_lossy()])?;
-        let needs = glibc(&fs::read(&binary)?).unwrap_or_default();
+        let needs = glibc::needs(&binary)?.glibc.unwrap_or_default();
         if needs > GLIBC {
             bail!(
                 "{name} needs glibc {}.{}, newer than {}.{}: build it on an older system, or with cargo-zigbuild \
@@ -91,19 +91,6 @@ pub fn run(args: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// Returns the newest version of glibc that a program's symbols need.
-fn glibc(program: &[u8]) -> Option<(u32, u32)> {
-    const PREFIX: &[u8] = b"GLIBC_";
-    let places = program.windows(PREFIX.len()).enumerate().filter(|(_, w)| *w == PREFIX).map(|(at, _)| at);
-    let version = |at: usize| {
-        let rest = &program[at + PREFIX.len()..];
-        let text = rest.split(|b| !b.is_ascii_digit() && *b != b'.').next()?;
-        let mut numbers = std::str::from_utf8(text).ok()?.split('.').map(|n| n.parse::<u32>().ok());
-        Some((numbers.next()??, numbers.next()??))
-    };
-    places.filter_map(version).max()
-}
-
 /// Copies files with some extensions, recursively.
 fn copy(from: &Path, to: &Path, kinds: &[&str]) -> Result<()> {
     for entry in fs::read_dir(from).with_context(|| format!("cannot list {}", from.display()))? {
@@ -143,15 +130,4 @@ fn size(folder: &Path) -> Result<(usize, u64)> {
         bytes += size;
     }
     Ok((files, bytes))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::glibc;
-
-    #[test]
-    fn the_newest_glibc_counts() {
-        assert_eq!(glibc(b"..GLIBC_2.2.5\0GLIBC_2.34\0GLIBC_PRIVATE\0GLIBC_2.9\0"), Some((2, 34)));
-        assert_eq!(glibc(b"static"), None);
-    }
 }

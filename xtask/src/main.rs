@@ -14,6 +14,7 @@ mod builds;
 mod corpus;
 mod dist;
 mod fuzz;
+mod glibc;
 mod gpu_bundle;
 mod libraries;
 mod pictures;
@@ -98,7 +99,7 @@ const TASKS: &[Task] = &[
     (
         "wheel",
         wheel::run,
-        "build the Python package as a wheel (--check: a quick build, installed and tested; --triton; --torch)",
+        "build the Python package as a wheel, install it and test it (--check: a quick build; --triton; --torch)",
     ),
     ("ptxas", ptxas::run, "assemble PTX files, or all below folders, with NVIDIA's assembler"),
 ];

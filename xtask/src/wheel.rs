@@ -1,21 +1,29 @@
 //! `cargo xtask wheel`: the Python package as a wheel, and its tests.
 //!
-//! The wheel holds the native module, the programs `prlx` and `prlx-diff`, and the preload library. With
-//! `--check`, it is packed from the programs of the tests, installed into an empty environment, and its tests
-//! run there. `--triton` then runs the tests of Triton with every supported version of it, and `--torch`
-//! those of PyTorch, which it installs first (3 GB; they need no GPU).
+//! The wheel holds the native module, the programs `prlx` and `prlx-diff`, and the preload library.
+//! cargo-zigbuild links them for glibc 2.28, with the linker and the headers of the package `ziglang`. The
+//! task checks the files and the binaries in the wheel, installs it into an empty environment, tries it
+//! there, and runs its tests. `--check` does the same with the programs of the tests, which need the glibc of
+//! this machine. `--wheel FILE` only checks a wheel for users that is built already. `--triton` then runs the
+//! tests of Triton with every supported version of it, and `--torch` those of PyTorch, which it installs
+//! first (3 GB; they need no GPU).
 //!
 //! # Invariants
 //! The checked package finds nothing but what it installs, besides the packages that the tests need.
+//! The wheel for users needs nothing newer than [`GLIBC`], and no library that a bare system may not have.
 //!
 //! # Limitations
 //! `--check` does not run maturin's own packing, which would compile everything again.
+
+mod contents;
+mod trial;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
+use crate::glibc::Version;
 use crate::setup::Tools;
 use crate::{root, sh, sh_with, text};
 
@@ -25,6 +33,10 @@ const PACKAGE: &str = "crates/python";
 const TRITON: [&str; 5] = ["3.4.0", "3.5.1", "3.7.1", "3.8.0", "3.9.0"];
 /// The version of PyTorch that is tested.
 const TORCH: &str = "torch==2.11.0";
+/// The packages that link for an older glibc.
+const ZIG: [&str; 2] = ["ziglang==0.15.2", "cargo-zigbuild==0.24.1"];
+/// The newest glibc that the wheel for users may need: major, minor.
+const GLIBC: Version = (2, 28);
 /// What the package carries besides its native module.
 const PROGRAMS: [&str; 3] = ["prlx", "prlx-diff", "libprlx_preload.so"];
 
@@ -32,32 +44,40 @@ const PROGRAMS: [&str; 3] = ["prlx", "prlx-diff", "libprlx_preload.so"];
 pub fn run(args: &[String]) -> Result<()> {
     let tools = Tools::find()?;
     match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        [] => release(&tools),
-        ["--check"] => check(&tools),
+        [] => check(&tools, &release(&tools)?, Some(GLIBC)),
+        ["--check"] => check(&tools, &quick(&tools)?, None),
+        ["--wheel", wheel] => check(&tools, Path::new(wheel), Some(GLIBC)),
         ["--triton"] => versions(&tools),
         ["--torch"] => torch(),
-        _ => bail!("usage: cargo xtask wheel [--check|--triton|--torch]"),
+        _ => bail!("usage: cargo xtask wheel [--check|--wheel FILE|--triton|--torch]"),
     }
 }
 
-/// Builds the wheel that users get, for Linux with glibc 2.28 and later.
-fn release(tools: &Tools) -> Result<()> {
+/// Builds the wheel that users get, for Linux with [`GLIBC`] and later. Returns its path.
+///
+/// The programs name the commit that they are built from, unless the tree has uncommitted changes.
+fn release(tools: &Tools) -> Result<PathBuf> {
     let zig = tools.script("cargo-zigbuild");
-    let target = format!("{}-unknown-linux-gnu.2.28", std::env::consts::ARCH);
+    let triple = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
+    let (major, minor) = GLIBC;
+    let target = format!("{triple}.{major}.{minor}");
     let path =
         format!("{}:{}", tools.venv().join("bin").display(), std::env::var("PATH").unwrap_or_default());
     if !zig.exists() {
-        let pip = ["-m", "pip", "install", "--quiet", "ziglang==0.15.2", "cargo-zigbuild==0.24.1"];
-        sh(text(&tools.python())?, &pip)?;
+        sh(text(&tools.python())?, &[&["-m", "pip", "install", "--quiet"], &ZIG[..]].concat())?;
     }
     let build = ["zigbuild", "--profile", "dist", "--target", &target, "--package", "prlx-cli"];
     let more = ["--package", "prlx-preload", "--features", "prlx-cli/full"];
-    sh_with(text(&zig)?, &[&build[..], &more[..]].concat(), &[("PATH", &path)])?;
-    let triple = target.trim_end_matches(".2.28");
+    let mut env = vec![("PATH", path.as_str())];
+    let commit = crate::dist::commit().ok();
+    env.extend(commit.as_deref().map(|commit| ("PRLX_COMMIT", commit)));
+    sh_with(text(&zig)?, &[&build[..], &more[..]].concat(), &env)?;
     carry(&crate::readme::target_dir().join(triple).join("dist"))?;
-    let wheel = ["--profile", "dist", "--zig", "--compatibility", "manylinux_2_28"];
-    println!("{}", maturin(tools, &wheel, &path)?.display());
-    Ok(())
+    let platform = format!("manylinux_{major}_{minor}");
+    // Other flags than those of the programs: in one folder, each build would discard the other's.
+    let target = crate::readme::target_dir().join("wheel-module");
+    let how = ["--profile", "dist", "--zig", "--compatibility", &platform];
+    maturin(tools, &[&how[..], &["--target-dir", text(&target)?]].concat(), &path)
 }
 
 /// Copies the programs into the package.
@@ -125,27 +145,18 @@ fn only_entry(folder: &Path) -> Result<PathBuf> {
     Ok(entry.with_context(|| format!("{} is empty", folder.display()))??.path())
 }
 
-/// Packs a wheel, installs it into an empty environment, and runs its tests.
-fn check(tools: &Tools) -> Result<()> {
-    let wheel = quick(tools)?;
-    let venv = crate::readme::target_dir().join("wheel-venv");
-    sh("python3", &["-m", "venv", "--clear", text(&venv)?])?;
-    let python = venv.join("bin/python");
-    sh(text(&python)?, &["-m", "pip", "install", "--quiet", "--no-deps", "--no-index", text(&wheel)?])?;
-    // Without NumPy, as on a machine that has nothing else.
-    sh(text(&python)?, &["-c", "import prlx; print('import prlx', prlx.__version__)"])?;
-    sh(text(&venv.join("bin/prlx"))?, &["--version"])?;
-    sh(text(&venv.join("bin/prlx-diff"))?, &["--version"])?;
-    let tests = root().join(PACKAGE).join("tests");
-    let (numba, torch) = (tests.join("test_numba.py"), tests.join("pytorch"));
-    lend(tools.venv(), &venv)?;
-    let pytest = ["-m", "pytest", "--quiet", "-p", "no:cacheprovider"];
-    let others = [text(&tests)?, "--ignore", text(&numba)?, "--ignore", text(&torch)?];
-    sh(text(&python)?, &[&pytest[..], &others[..]].concat())?;
-    // Numba looks for libNVVM in its own environment.
-    let site = site_packages(&venv)?;
-    let words = [&pytest[..], &[text(&numba)?]].concat();
-    sh_with(text(&tools.python())?, &words, &[("PYTHONPATH", text(&site)?)])
+/// Checks a wheel: what is inside, whether it works in an empty environment, and the tests of the package.
+/// Prints a table. `limit` is the newest glibc that its binaries may need.
+fn check(tools: &Tools, wheel: &Path, limit: Option<Version>) -> Result<()> {
+    let mut rows = contents::inspect(text(&tools.python())?, wheel, limit)?;
+    let (venv, tried) = trial::install(wheel, limit.is_some())?;
+    rows.extend(tried);
+    trial::tests(tools, &venv)?;
+    rows.push(("tests of the package".into(), "passed".into()));
+    println!("| checked | result |\n|---|---|");
+    rows.iter().for_each(|(what, result)| println!("| {what} | {result} |"));
+    println!("{}", wheel.display());
+    Ok(())
 }
 
 /// Runs the tests of Triton with every version that the package supports.

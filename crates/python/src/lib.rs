@@ -15,6 +15,7 @@ mod errors;
 mod launch;
 mod module;
 mod monitor;
+mod numbers;
 mod ranges;
 mod recording;
 mod report;

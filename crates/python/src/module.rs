@@ -63,6 +63,13 @@ impl Module {
         Ok(self.kernel(kernel)?.params.iter().map(|p| (p.name.as_str(), p.size, p.ty.name())).collect())
     }
 
+    /// By parameter of a kernel: whether the kernel uses it as a number only, and so takes no array there.
+    fn numbers(&self, kernel: &str) -> PyResult<Vec<bool>> {
+        self.kernel(kernel)?;
+        let (view, _) = ptx::read(&self.text);
+        Ok(view.function(kernel).map(crate::numbers::numbers).unwrap_or_default())
+    }
+
     /// The PTX text.
     fn ptx(&self) -> &str {
         &self.text

@@ -70,6 +70,85 @@ def test_an_array_for_an_integer_of_8_bytes_is_refused(kernel, arguments, what):
         kernel[1, 1](np.zeros(3, np.int32), *arguments)
 
 
+# What a compiler makes of `long long`: one that bounds a loop, one that is a stride, one that becomes a float.
+NUMBERS = """
+.version 8.0
+.target sm_70
+.address_size 64
+.visible .entry k(.param .u64 k_0, .param .u64 k_1, .param .u64 k_2, .param .u64 k_3)
+{
+    .reg .pred %p<3>; .reg .b32 %r<4>; .reg .f64 %d<2>; .reg .b64 %x<12>;
+    ld.param.u64 %x1, [k_0]; ld.param.u64 %x2, [k_1]; ld.param.u64 %x3, [k_2]; ld.param.u64 %x4, [k_3];
+    cvta.to.global.u64 %x5, %x1;
+    mov.u32 %r1, %tid.x; cvt.u64.u32 %x6, %r1;
+    setp.ge.s64 %p1, %x6, %x2;
+    @%p1 ret;
+    mul.lo.s64 %x7, %x6, %x3; shl.b64 %x8, %x7, 3; add.s64 %x9, %x5, %x8;
+    cvt.rn.f64.s64 %d1, %x4;
+    st.global.f64 [%x9], %d1;
+    ret;
+}
+"""
+
+
+def test_an_array_for_an_integer_of_8_bytes_of_ptx_is_refused():
+    kernel, out = prlx.Kernel(NUMBERS), np.zeros(6)
+    kernel[1, 4](out, 3, 2, 5)
+    assert out.tolist() == [5, 0, 5, 0, 5, 0]
+    for wrong in (1, 2, 3):
+        arguments = [out, 3, 2, 5]
+        arguments[wrong] = np.zeros(4)
+        what = f"argument `{wrong}` is an array, and the kernel uses its parameter as a number"
+        with pytest.raises(prlx.LaunchError, match=what):
+            kernel[1, 4](*arguments)
+
+
+# Pointers that are only compared or measured, and parameters that are not used, may be arrays.
+POINTERS = """
+.version 8.0
+.target sm_70
+.address_size 64
+.visible .entry k(.param .u64 k_0, .param .u64 k_1, .param .u64 k_2, .param .u64 k_3, .param .u64 k_4)
+{
+    .reg .pred %p<4>; .reg .b32 %r<4>; .reg .b64 %x<12>;
+    ld.param.u64 %x1, [k_0]; ld.param.u64 %x2, [k_1]; ld.param.u64 %x3, [k_2]; ld.param.u64 %x4, [k_3];
+    setp.eq.s64 %p1, %x3, 0;
+    setp.ge.u64 %p2, %x1, %x2;
+    @%p2 ret;
+    sub.s64 %x5, %x2, %x1; shr.s64 %x6, %x5, 2; mul.lo.s64 %x7, %x6, 3;
+    and.b64 %x8, %x4, 15; setp.ne.s64 %p3, %x8, 0;
+    cvta.to.global.u64 %x9, %x1;
+    st.global.u64 [%x9], %x7;
+    ret;
+}
+"""
+
+
+def test_arrays_for_pointers_of_ptx_are_not_refused():
+    kernel, x = prlx.Kernel(POINTERS), np.zeros(8, np.float32)
+    kernel[1, 1](x, x[6:], x, x, x)
+    assert x[:2].view(np.int64)[0] == 18
+
+
+def test_no_buffer_of_the_corpus_is_taken_for_a_number():
+    tomllib = pytest.importorskip("tomllib")
+    root, kernels = pathlib.Path(__file__).parents[3], 0
+    for file in [*root.glob("tests/kernels/**/*.toml"), *root.glob("examples/**/*.toml")]:
+        launch = tomllib.loads(file.read_text())
+        code = file.parent / launch.get("module", "")
+        if code.suffix != ".ptx" or not code.exists():
+            continue
+        module = prlx._native.Module(code.read_bytes(), code.name)
+        name = next((k for k in module.kernels() if launch.get("kernel", k) in k), None)
+        if name is None:
+            continue
+        kernels += 1
+        buffers = ["len" in arg or "npy" in arg for arg in launch.get("arg", [])]
+        wrong = [i for i, (b, n) in enumerate(zip(buffers, module.numbers(name))) if b and n]
+        assert not wrong, (file, wrong)
+    assert kernels > 100
+
+
 def test_a_number_for_a_pointer_is_refused(kernel):
     with pytest.raises(prlx.LaunchError, match=r"argument `o` is 5, and its parameter a pointer \(int \*\)"):
         kernel[1, 1](5, 1, 1, 1.0)

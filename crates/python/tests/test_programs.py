@@ -246,6 +246,50 @@ def test_processes_of_a_script_run_on_the_cpu_device(tmp_path):
     assert done.stdout == "[2.0]\n[2.0]\n", done.stderr
 
 
+FORK = """
+import multiprocessing
+import os
+import sys
+import numpy as np
+import prlx
+
+KERNEL = 'extern "C" __global__ void k(float *x) { x[threadIdx.x + 1] = 1; }'
+
+def work(n):
+    prlx.Kernel(KERNEL)[1, n](np.zeros(4, np.float32))
+    return os.getpid()
+
+if __name__ == "__main__":
+    if sys.argv[1] == "os.fork":
+        child = os.fork()
+        work(4 if child == 0 else 3)
+        if child == 0:
+            os._exit(0)
+        os.waitpid(child, 0)
+    else:
+        work(3)
+        with multiprocessing.get_context(sys.argv[1]).Pool(1) as pool:
+            pool.map(work, [4, 4])
+"""
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn", "os.fork"])
+def test_findings_of_processes_of_a_script_are_printed_and_decide_the_exit_code(method, tmp_path):
+    (tmp_path / "main.py").write_text(FORK)
+    done = run("run", "--check", "bounds", str(tmp_path / "main.py"), method)
+    assert done.returncode == 1, done.stderr
+    assert done.stdout.count("error[out-of-bounds]") == 1, done.stdout
+    count = 1 if method == "os.fork" else 2
+    own, others = "checks: 0 errors in 1 launches", f"checks: {count} errors in other processes of the script"
+    assert done.stderr.splitlines() == [own, others]
+
+
+def test_processes_of_a_script_without_errors_leave_the_exit_code(tmp_path):
+    (tmp_path / "main.py").write_text(FORK.replace("4 if", "3 if"))
+    done = run("run", "--check", "bounds", str(tmp_path / "main.py"), "os.fork")
+    assert (done.returncode, done.stderr) == (0, "checks: 0 errors in 1 launches\n"), done.stdout
+
+
 def test_repeat_of_a_function_says_which_schedules_differ():
     x = np.zeros(4, np.float32)
     kernel = prlx.Kernel('extern "C" __global__ void last(float *x) { x[0] = blockIdx.x; }', "last")

@@ -86,6 +86,7 @@ class Kernel:
         if self._declared is not None:
             # Compilers drop the names of the source.
             self._names = [p.name for p in self._declared]
+        self._numbers: list[bool] | None = None
 
     def _find_declaration(self, source: str | None, name: str | None) -> list[Declared] | None:
         """The parameters as CUDA source text declares them, if it is understood."""
@@ -115,6 +116,8 @@ class Kernel:
             )
         for parameter, value in zip(self._declared or (), args):
             _refuse_other_kind(parameter, value)
+        if self._declared is None:
+            self._refuse_arrays_for_numbers(args)
         arguments = [
             _argument(name, size, ty, value)
             for name, (_, size, ty), value in zip(self._names, self._params, args)
@@ -126,6 +129,23 @@ class Kernel:
             return
         with cpu() as device:
             device.run(launch, self.name)
+
+    def _refuse_arrays_for_numbers(self, args: tuple[Argument, ...]) -> None:
+        """Raises an error for an array where the kernel computes with the parameter and reads no memory there:
+        PTX without its source declares pointers and integers of 8 bytes alike."""
+        arrays = [
+            i for i, value in enumerate(args) if self._params[i][1] == 8 and _arrays.is_array(value)
+        ]
+        if not arrays:
+            return
+        if self._numbers is None:
+            self._numbers = self._module.numbers(self.name)
+        for i in arrays:
+            if self._numbers[i]:
+                raise _native.LaunchError(
+                    f"argument `{self._names[i]}` is an array, and the kernel uses its parameter as a number: "
+                    "it computes with it, and accesses no memory there\nhelp: pass a number"
+                )
 
 
 def _find(kernels: list[str], name: str | None) -> str:

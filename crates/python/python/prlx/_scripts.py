@@ -1,15 +1,63 @@
-"""Runs a whole script with its kernels on the CPU device: `prlx run script.py`, and `TRITON_PRLX=cpu`."""
+"""Runs a whole script with its kernels on the CPU device: `prlx run script.py`, and `TRITON_PRLX=cpu`.
+
+A process that the script forks or starts prints its findings at once: it may end without running any more code
+of ours, as the workers of a `multiprocessing.Pool` do. It appends the number of its errors to a file, whose sum
+decides the exit code of `prlx run`.
+"""
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import runpy
 import sys
+import tempfile
 
 from ._device import cpu, current
-from ._findings import CheckError
+from ._findings import CheckError, Findings, LaunchFindings
 from ._native import Error
+
+# The file to which other processes of a script append the numbers of their errors.
+_ERRORS = "TRITON_PRLX_ERRORS"
+
+
+class ScriptFindings(Findings):
+    """The findings of one process of a script.
+
+    owner: the process that prints its findings at its end. Every other process prints them at once.
+    errors: a file for the numbers of errors of those processes.
+    """
+
+    def __init__(self, owner: int | None, errors: str | None) -> None:
+        super().__init__()
+        self._owner, self._errors = owner, errors
+        self._shown: set[tuple[str, str]] = set()
+
+    def add(self, launch: LaunchFindings) -> None:
+        super().add(launch)
+        if self.is_owner:
+            return
+        key = (launch.kernel, launch.body(False))
+        if key not in self._shown:
+            self._shown.add(key)
+            print(launch.text(sys.stdout.isatty()), flush=True)
+        count = sum(f.grade == "error" for f in launch.findings)
+        if count and self._errors:
+            with contextlib.suppress(OSError), open(self._errors, "a") as file:
+                file.write(f"{count}\n")
+
+    @property
+    def is_owner(self) -> bool:
+        """Whether this process is the one that prints its findings at its end."""
+        return os.getpid() == self._owner
+
+    def elsewhere(self) -> int:
+        """The number of errors in other processes."""
+        if self._errors is None:
+            return 0
+        with open(self._errors) as file:
+            return sum(int(line) for line in file)
 
 
 def run(words: list[str]) -> int:
@@ -36,11 +84,17 @@ def run(words: list[str]) -> int:
     os.environ["TRITON_PRLX_CHECK"] = options.check or ""
     sys.argv = words[at:]
     sys.path.insert(0, os.path.dirname(os.path.abspath(words[at])))
-    status = 1
+    descriptor, path = tempfile.mkstemp(prefix="prlx-")
+    os.close(descriptor)
+    os.environ[_ERRORS] = path
+    findings = device.findings = ScriptFindings(os.getpid(), path)
+    status, errors = 1, 0
     try:
         status = _script(device, os.path.abspath(words[at]))
     finally:
         errors = _show(device)
+        if findings.is_owner:
+            os.unlink(path)
     return status or errors
 
 
@@ -84,13 +138,21 @@ def _script(device: cpu, path: str) -> int:
 
 def _show(device: cpu) -> int:
     """Prints what the checks found, each finding once. Returns the exit code."""
-    if not device.check:
+    if not device.check or not _is_owner(device):
         return 0
     errors = len(device.findings.errors)
     if device.findings:
         device.findings.show()
     print(f"checks: {errors} errors in {device.launches} launches", file=sys.stderr)
-    return 1 if errors else 0
+    elsewhere = device.findings.elsewhere() if isinstance(device.findings, ScriptFindings) else 0
+    if elsewhere:
+        print(f"checks: {elsewhere} errors in other processes of the script", file=sys.stderr)
+    return 1 if errors or elsewhere else 0
+
+
+def _is_owner(device: cpu) -> bool:
+    """Whether this process prints the findings of a device. A process that the script forked has a copy of it."""
+    return not isinstance(device.findings, ScriptFindings) or device.findings.is_owner
 
 
 def start() -> None:
@@ -103,4 +165,8 @@ def start() -> None:
     check = os.environ.get("TRITON_PRLX_CHECK") or None
     device = cpu(os.environ.get("TRITON_PRLX_ARCH", "sm_90"), check=check, collect=True)
     device.__enter__()
-    atexit.register(_show, device)
+    errors = os.environ.get(_ERRORS)
+    owner = None if errors else os.getpid()
+    device.findings = ScriptFindings(owner, errors)
+    if owner is not None:
+        atexit.register(_show, device)
