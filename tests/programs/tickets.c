@@ -1,6 +1,6 @@
 // Launches whose CTAs take their work from a counter, as CUB's and Triton's persistent kernels do: which CTA does which
 // tile depends on the order of threads. argv: where results go (tile: by the tile, the same in every order; cta: by the
-// CTA), and how many launches there are.
+// CTA; sum: all CTAs add to one sum instead, and nothing else), and how many launches there are.
 #include "cu.h"
 
 static const char take[] =
@@ -21,21 +21,30 @@ static const char take[] =
     "mad.lo.u32 %r10, %r9, 32, %r2;\nmul.wide.u32 %rd6, %r10, 4;\nadd.u64 %rd7, %rd3, %rd6;\n"
     "st.global.u32 [%rd7], %r8;\nret;\n}\n";
 
+static const char add[] =
+    ".version 8.0\n.target sm_80\n.address_size 64\n"
+    ".visible .entry add(.param .u64 sum) {\n.reg .b32 %r<2>;\n.reg .f32 %f<3>;\n.reg .b64 %rd<2>;\n"
+    ".file 1 \"add.cu\"\n"
+    "ld.param.u64 %rd1, [sum];\nmov.u32 %r1, %ctaid.x;\n"
+    "cvt.rn.f32.u32 %f1, %r1;\nadd.f32 %f1, %f1, 0f3F8CCCCD;\nrcp.rn.f32 %f2, %f1;\n"
+    ".loc 1 7 1\nred.global.add.f32 [%rd1], %f2;\nret;\n}\n";
+
 int main(int argc, char **argv) {
     enum { CTAS = 8 };
-    unsigned by_cta = !strcmp(argv[1], "cta"), lengths[CTAS] = {3, 9, 1, 7, 2, 8, 4, 6};
+    unsigned by_cta = !strcmp(argv[1], "cta"), sums = !strcmp(argv[1], "sum");
+    unsigned lengths[CTAS] = {3, 9, 1, 7, 2, 8, 4, 6};
     CUmodule module;
     CUfunction function;
     CUdeviceptr counter, tiles, out;
     start();
-    OK(cuModuleLoadData(&module, take));
-    OK(cuModuleGetFunction(&function, module, "take"));
+    OK(cuModuleLoadData(&module, sums ? add : take));
+    OK(cuModuleGetFunction(&function, module, sums ? "add" : "take"));
     OK(cuMemAlloc_v2(&counter, 4));
     OK(cuMemAlloc_v2(&tiles, sizeof lengths));
     OK(cuMemAlloc_v2(&out, CTAS * 32 * 4));
     OK(cuMemcpyHtoD_v2(tiles, lengths, sizeof lengths));
     OK(cuMemsetD8_v2(out, 0, CTAS * 32 * 4));
-    void *params[] = {&counter, &tiles, &out, &by_cta};
+    void *params[] = {sums ? &out : &counter, &tiles, &out, &by_cta};
     for (int i = 0; i < atoi(argv[2]); i++) {
         OK(cuMemsetD8_v2(counter, 0, 4));
         OK(cuLaunchKernel(function, CTAS, 1, 1, 32, 1, 1, 0, 0, params, 0));

@@ -145,6 +145,10 @@ fn work_from_a_counter_is_a_matter_of_order() {
     assert_eq!(code, Some(1), "{out}{err}");
     let (code, out, err) = compare("cta 4", &[]);
     assert!(code == Some(1) && out.contains("(class: order)"), "{out}{err}");
+    // No decision follows from the order of a sum, and the usual schedule of the CPU device gives one sum.
+    let (code, out, err) = compare("sum 1", &[]);
+    assert!(code == Some(1) && out.contains("(class: order)") && out.contains("add.cu:7"), "{out}{err}");
+    assert!(out.contains("under two schedules"), "{out}{err}");
     // More launches than are captured: the others stay open, and digests decide them all.
     let (code, out, err) = compare("tile 33", &[]);
     assert!(code == Some(3) && out.contains("can decide there"), "{out}{err}");
