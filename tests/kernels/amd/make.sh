@@ -27,6 +27,10 @@ for target in gfx942 gfx1100; do
   done
   $hip --offload-arch=$target elements.hip -o elements.$target.co
 done
+for target in gfx90a gfx1100; do
+  $hip --offload-arch=$target -DWRONG=0 causes.hip -o causes.good.$target.co
+done
+$hip --offload-arch=gfx1100 -DWRONG=1 causes.hip -o causes.bad.gfx1100.co
 
 # The compiler warns that the copies of the kernels that only other kernels could call use LDS.
 cl="$clang -cl-std=CL2.0 -cl-kernel-arg-info -ffunction-sections -Wl,--gc-sections -w"

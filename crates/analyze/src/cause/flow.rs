@@ -399,14 +399,16 @@ impl<'a> Flow<'a> {
             _ => None,
         }
     }
-    /// Name of the buffer or variable that an address lies in, and the offset there.
+    /// Name of the buffer or variable that an address lies in, and the offset there. A variable of a code
+    /// object lies in the memory of the object.
     pub fn place_of(&self, space: Space, address: u64) -> Option<(&'a str, u64)> {
         let list = match space {
             Space::Global => &self.data.buffers,
             Space::Shared => &self.data.shared,
             _ => return None,
         };
-        let found = list.iter().find(|a| address >= a.base && address - a.base < a.bytes)?;
+        let around = list.iter().filter(|a| address >= a.base && address - a.base < a.bytes);
+        let found = around.min_by_key(|a| a.bytes)?;
         Some((&found.name, address - found.base))
     }
     /// The warp and lane of a thread, by its position in the grid and in its CTA.

@@ -15,7 +15,7 @@ use prlx_trace::dataflow::{Action, Instruction, Operand};
 
 use super::code_match::{CodeMatch, alike, commutes, contracted};
 use super::flow::{At, Flow, Source, Word, Writer, lanes};
-use super::value::{Canonical, canonical};
+use super::value::{Canonical, canonical, same_half};
 use crate::report::CauseClass;
 
 /// The most pairs of one walk.
@@ -166,7 +166,7 @@ impl<'a> Walk<'a> {
     pub fn differ(&self, sources: &[Source; 2], users: [At; 2], bits: u32) -> bool {
         let [a, b] = [0, 1].map(|side| self.canonical(side, &sources[side], users[side], bits));
         match (a, b) {
-            (Some(a), Some(b)) => a != b,
+            (Some(a), Some(b)) => a != b && !same_half(self.flows, [&a, &b]),
             (None, None) => sources[0] != sources[1] && !matches!(sources[0], Source::Memory(_)),
             _ => true,
         }

@@ -87,7 +87,12 @@ fn read(name: &str, text: &str, files: &Files<'_>, modules: &Modules<'_>) -> Res
         (ptx, None, view)
     };
     let mut signature = kernel::kernel(&file, named, &module, &view)?;
-    let hidden = if object.is_some() { amd::take_hidden(&mut signature) } else { Vec::new() };
+    let hidden = if object.is_some() {
+        amd::infer_types(&mut signature, &view.0);
+        amd::take_hidden(&mut signature)
+    } else {
+        Vec::new()
+    };
     let size = signature.params.iter().map(|p| u64::from(p.offset) + u64::from(p.size)).max().unwrap_or(0);
     if size > PARAMS {
         let say =

@@ -247,7 +247,12 @@ pub fn memory(launch: &Launch<'_>, t: &WarpAccess, l: usize) -> Memory {
 /// The allocation or variable at an address, or the nearest one.
 pub fn allocation(launch: &Launch<'_>, space: Space, address: u64) -> Option<Allocation> {
     match space {
-        Space::Global => launch.memory.nearest(address).map(buffer),
+        Space::Global => {
+            let nearest = launch.memory.nearest(address)?;
+            let mut parts = variables(nearest);
+            let variable = parts.find(|v| address >= v.base && address - v.base < v.bytes);
+            Some(variable.unwrap_or_else(|| buffer(nearest)))
+        }
         Space::Shared => shared_variable(launch, address),
         Space::Local => Some(Allocation { name: "local memory".into(), base: 0, bytes: launch.stride }),
         _ => Some(Allocation { name: "parameters".into(), base: 0, bytes: launch.params.len() }),
@@ -256,10 +261,17 @@ pub fn allocation(launch: &Launch<'_>, space: Space, address: u64) -> Option<All
 
 /// An allocation of global memory.
 pub fn buffer(a: &mem::Allocation) -> Allocation {
-    let name = match &a.owner {
-        Owner::User(name) | Owner::Symbol(name, _) => name.clone(),
-    };
-    Allocation { name, base: a.base, bytes: a.region.len() }
+    Allocation { name: a.owner.name().to_owned(), base: a.base, bytes: a.region.len() }
+}
+
+/// The variables of a code object that an allocation holds.
+pub fn variables(a: &mem::Allocation) -> impl Iterator<Item = Allocation> {
+    let list = if let Owner::CodeObject(list) = &a.owner { &list[..] } else { &[] };
+    list.iter().map(|v| Allocation {
+        name: v.name.clone(),
+        base: a.base.saturating_add(v.offset),
+        bytes: v.bytes,
+    })
 }
 
 /// The variable in shared memory that an address is in, or the last one before it.

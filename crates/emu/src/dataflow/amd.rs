@@ -32,8 +32,13 @@ pub(super) fn read(reader: &Reader<'_, '_>, i: &Inst, native: &Native, step: u32
     if let Some(both) = packed(reader, i, machine, step) {
         return both;
     }
-    let (mut out, results) = reader.instruction(i, step);
+    let (mut out, mut results) = reader.instruction(i, step);
     out.ty = type_of(i, machine.name());
+    // What a callee writes is a result of its own instructions.
+    if i.class == Class::Call {
+        out.results.clear();
+        results.clear();
+    }
     match machine.access() {
         Some(_) => memory(&mut out, i, machine),
         None => registers(&mut out, i, machine),

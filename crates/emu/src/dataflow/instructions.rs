@@ -1,7 +1,7 @@
 //! The instructions of a kernel as the data flow names them.
 
 use prlx_isa::amdgpu::Native;
-use prlx_isa::view::{FuncId, InstId};
+use prlx_isa::view::{FuncId, Function, InstId, RegInfo, Type};
 use prlx_plan::function::body::scalar;
 use prlx_trace::dataflow::{Instruction, Register};
 use rustc_hash::FxHashMap;
@@ -27,16 +27,36 @@ pub(super) struct Table {
     pub pairs: Vec<bool>,
 }
 
+/// The number in the table of each register of a function. Functions of AMD's machine code have the same
+/// registers, by which they pass arguments and results; `machine` has those of the functions before.
+fn numbers<'a>(
+    launch: &Launch<'_>,
+    function: &'a Function,
+    machine: &mut FxHashMap<(&'a str, Type), u32>,
+    table: &mut Vec<Register>,
+) -> Vec<u32> {
+    let shared = launch.code.exec.is_some();
+    let number = |r: &'a RegInfo| {
+        let next = table.len() as u32;
+        let number = if shared { *machine.entry((r.name.as_str(), r.ty)).or_insert(next) } else { next };
+        if number == next {
+            table.push(Register { name: r.name.clone(), ty: scalar(r.ty) });
+        }
+        number
+    };
+    function.regs.iter().map(number).collect()
+}
+
 /// Makes the table.
 pub(super) fn table(launch: &Launch<'_>) -> Table {
     let mut out = Table::default();
     let (mut registers, mut blocks) = (Vec::new(), Vec::new());
+    let mut machine = FxHashMap::default();
     let mut block_count = 0;
     for f in &launch.module.functions {
-        registers.push(out.registers.len() as u32);
+        registers.push(numbers(launch, f, &mut machine, &mut out.registers));
         blocks.push(block_count);
         block_count += f.blocks.len() as u32;
-        out.registers.extend(f.regs.iter().map(|r| Register { name: r.name.clone(), ty: scalar(r.ty) }));
     }
     let mut seen: FxHashMap<(FuncId, InstId), u32> = FxHashMap::default();
     // The instruction of the step before, if that step was an access.
@@ -61,7 +81,7 @@ pub(super) fn table(launch: &Launch<'_>) -> Table {
         let number = *seen.entry(origin).or_insert(next);
         out.steps.push(number);
         if number == next {
-            let reader = Reader { launch, func, first: registers[func.index()] };
+            let reader = Reader { launch, func, registers: &registers[func.index()] };
             let read = match i.semantics.native.get::<Native>() {
                 Some(native) => amd::read(&reader, i, native, step as u32),
                 None => vec![reader.instruction(i, step as u32)],

@@ -20,16 +20,15 @@ mod results;
 
 use prlx_lanes::LANES;
 
-use prlx_trace::check::{Allocation, Space};
+use prlx_trace::check::Space;
 use prlx_trace::dataflow::{Access, AccessKind, DataFlow, Visit, WarpFlow};
 
 use crate::check::accesses::{self, WarpAccess};
-use crate::check::findings::shared_variables;
+use crate::check::findings::{self, shared_variables};
 use crate::code::Op;
 use crate::exec::cta_state::CtaState;
 use crate::exec::launch::Launch;
 use crate::exec::warp_state::{Warp, visible_memory};
-use crate::mem::Owner;
 use crate::mem::access::each;
 
 use results::ResultPlane;
@@ -89,12 +88,10 @@ impl FlowRecorder {
         let function = launch.module.functions.get(launch.code.kernel.index());
         let mut params = vec![0; launch.params.len() as usize];
         launch.params.read(0, &mut params);
-        let buffers = launch.memory.all().map(|a| {
-            let name = match &a.owner {
-                Owner::User(name) | Owner::Symbol(name, _) => name.clone(),
-            };
-            Allocation { name, base: a.base, bytes: a.region.len() }
-        });
+        let buffers = launch
+            .memory
+            .all()
+            .flat_map(|a| std::iter::once(findings::buffer(a)).chain(findings::variables(a)));
         let flow = DataFlow {
             kernel: launch.code.name.clone(),
             grid: launch.config.grid,

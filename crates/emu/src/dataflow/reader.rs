@@ -18,8 +18,8 @@ pub(super) struct Reader<'a, 'l> {
     pub launch: &'a Launch<'l>,
     /// The function whose instructions it reads.
     pub func: FuncId,
-    /// Number of the function's first register.
-    pub first: u32,
+    /// By register of the function: its number in the table.
+    pub registers: &'a [u32],
 }
 
 impl Reader<'_, '_> {
@@ -64,7 +64,7 @@ impl Reader<'_, '_> {
         (registers, results)
     }
     fn number(&self, r: Reg) -> u32 {
-        self.first + r.index() as u32
+        self.registers[r.index()]
     }
     fn plane(&self, r: Reg) -> Option<ResultPlane> {
         let plane = *self.launch.code.planes_of(self.func).get(r.index())?;

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 
 use crate::code::window;
 use crate::decode::LaunchState;
-use crate::mem::{Memory, Owner};
+use crate::mem::{Memory, Owner, Variable};
 
 /// `PT_LOAD`.
 const LOAD: u32 = 1;
@@ -45,8 +45,12 @@ pub fn load(bytes: &[u8], memory: &mut Memory, limit: u64) -> Result<LoadedObjec
     let module = prlx_isa::amdgpu::read(&object).map_err(|e| wrong(format!("the code object: {e}")))?;
     let segments = || object.segments.iter().filter(|s| s.kind == LOAD);
     let size = segments().map(|s| s.address.saturating_add(s.size)).max().unwrap_or(0);
-    let owner = Owner::Symbol("the code object".into(), false);
-    let base = memory.alloc(size, PAGE, limit, owner).ok_or_else(|| {
+    let variables = object.variables().filter(|s| s.size > 0).map(|s| Variable {
+        name: s.name.to_owned(),
+        offset: s.value,
+        bytes: s.size,
+    });
+    let base = memory.alloc(size, PAGE, limit, Owner::CodeObject(variables.collect())).ok_or_else(|| {
         Error::new(ErrorKind::Memory, format!("no memory for a code object of {size} bytes"))
     })?;
     let loaded = fill(&object, memory, base).map(|()| {

@@ -222,8 +222,14 @@ fn positions(launch: &Launch<'_>, parts: &[PausedCta<'_>], whole: &str) -> Strin
     let mut slices: FxHashMap<u32, Slice> = FxHashMap::default();
     for part in parts {
         for w in part.warps {
+            // The others of a wave wait until it reaches code that they execute.
+            let exec = launch.code.exec.map_or(u32::MAX, |exec| w.planes.pred[usize::from(exec)]);
             each(w.ready(), |l| {
                 let step = Warp::step_of(w.key[l]);
+                if exec >> l & 1 == 0 {
+                    let what = "is not in EXEC here: it waits for the other lanes of its wave".into();
+                    return add(&mut all, (part.state.index, w.index, l), step, what);
+                }
                 let reads = launch.loops().innermost(step).map(|number| {
                     let slice = slices.entry(number).or_insert_with(|| {
                         launch.loops().slice(launch.code, launch.module, number, &FxHashMap::default())

@@ -19,7 +19,7 @@ use super::fault::{self, Fault};
 use super::launch::Launch;
 use crate::code::{Op, Plane};
 use crate::decode::{PlaneKind, kind};
-use crate::mem::{Allocation, Owner, access};
+use crate::mem::{Allocation, access};
 
 /// The origin of an address.
 #[derive(Clone, PartialEq, Debug)]
@@ -209,11 +209,7 @@ impl PointerOrigin {
         let Some(buffer) = self.buffer(launch).filter(|_| self.pointer != 0) else {
             return format!("through the pointer `{}`, which is null{index}", self.holder);
         };
-        let name = match &buffer.owner {
-            Owner::User(name) | Owner::Symbol(name, _) if name.contains(' ') => name.clone(),
-            Owner::User(name) | Owner::Symbol(name, _) => format!("`{name}`"),
-        };
-        let name = format!("{name} ({})", count(buffer.region.len()));
+        let name = format!("{} ({})", buffer.owner.quoted(), count(buffer.region.len()));
         let (len, offset) = (buffer.region.len(), address.wrapping_sub(buffer.base) as i64);
         let end = offset.saturating_add_unsigned(bytes);
         let place = match u64::try_from(offset) {

@@ -13,6 +13,34 @@ pub enum Owner {
     User(String),
     /// A variable of a module: its name, and whether it is constant.
     Symbol(String, bool),
+    /// A code object of AMD's, with its variables.
+    CodeObject(Vec<Variable>),
+}
+
+impl Owner {
+    /// The name in reports.
+    pub fn name(&self) -> &str {
+        match self {
+            Owner::User(name) | Owner::Symbol(name, _) => name,
+            Owner::CodeObject(_) => "the code object",
+        }
+    }
+    /// The name in a sentence: quoted, unless it is a description.
+    pub fn quoted(&self) -> String {
+        let name = self.name();
+        if name.contains(' ') { name.to_owned() } else { format!("`{name}`") }
+    }
+}
+
+/// A variable in a code object.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Variable {
+    /// Its name in the code object.
+    pub name: String,
+    /// Its offset in bytes from the begin of the allocation.
+    pub offset: u64,
+    /// Its size in bytes.
+    pub bytes: u64,
 }
 
 /// A global allocation.
@@ -206,10 +234,7 @@ impl Memory {
             None => "nothing is allocated".into(),
             Some((distance, a, before)) => format!(
                 "the nearest allocation is {} ({} bytes at {:#x}): {distance} bytes {}",
-                match &a.owner {
-                    Owner::User(name) | Owner::Symbol(name, _) if name.contains(' ') => name.clone(),
-                    Owner::User(name) | Owner::Symbol(name, _) => format!("`{name}`"),
-                },
+                a.owner.quoted(),
                 a.region.len(),
                 a.base,
                 if before { "before it" } else { "past its end" },

@@ -6,5 +6,5 @@ pub mod heap;
 pub mod peers;
 mod region;
 
-pub use allocations::{Allocation, FIRST, Memory, Owner};
+pub use allocations::{Allocation, FIRST, Memory, Owner, Variable};
 pub use region::{CheckedLanes, Region};

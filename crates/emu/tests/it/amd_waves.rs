@@ -75,6 +75,22 @@ fn lanes_of_a_wave_need_no_barrier_and_those_of_two_do() {
 }
 
 #[test]
+fn a_wait_for_all_stores_releases_what_was_stored() {
+    // Fences of these targets write no cache back.
+    for target in ["gfx90a", "gfx1100"] {
+        let text = format!(
+            "module = 'causes.good.{target}.co'\nkernel = 'add_locked'\ngrid = 20\nblock = 64\n\
+             [[arg]]\nname = 'lock'\ntype = 's32'\nfill = 0\nlen = 1\n\
+             [[arg]]\nname = 'total'\ntype = 's32'\nfill = 0\nlen = 1\nout = true\n\
+             [[arg]]\nname = 'x'\ntype = 's32'\niota = 1\nlen = 20\n"
+        );
+        let (words, findings) = launch(&text, all());
+        assert_eq!(words, [210], "{target}");
+        assert_eq!(findings.list, [], "{target}");
+    }
+}
+
+#[test]
 fn the_first_lane_of_exec_is_read() {
     let (words, _) = waves("waterfall", Checks::NONE);
     assert!(words.iter().enumerate().all(|(i, w)| *w as usize == i % 4 + 1), "{words:?}");

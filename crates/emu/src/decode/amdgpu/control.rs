@@ -38,7 +38,9 @@ pub fn control(
         "s_memtime" | "s_memrealtime" => return Some(time(d, name == "s_memrealtime")),
         "buffer_gl0_inv" | "buffer_gl1_inv" | "buffer_inv" | "buffer_invl2" | "buffer_wbl2"
         | "buffer_wbinvl1" | "buffer_wbinvl1_vol" | "global_inv" | "global_wb" | "global_wbinv" => Op::Fence,
-        // The device executes in order, so waits and hints change nothing. A wave that has arrived at a
+        // A wait for all stores is a release.
+        _ if view.semantics.order.release && name.starts_with("s_wait") => Op::Fence,
+        // The device executes in order, so other waits and hints change nothing. A wave that has arrived at a
         // barrier of gfx12 goes on; here it arrives where it waits.
         "s_nop"
         | "s_clause"

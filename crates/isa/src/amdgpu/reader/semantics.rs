@@ -6,9 +6,9 @@
 //!   instruction that writes back or invalidates a cache.
 
 use super::pieces::is_guarded;
-use crate::amdgpu::Family;
 use crate::amdgpu::inst::table::{Access as Direction, Class as Kind};
 use crate::amdgpu::inst::{Encoding, Field, Inst, Value};
+use crate::amdgpu::{Family, Target};
 use crate::view::{
     Access, Atomic, Barrier, Class, Comparison, Effect, Eval, Order, Participants, Product, Scope, Semantics,
     Space, Type,
@@ -292,7 +292,23 @@ fn fence(inst: &Inst) -> Option<(bool, bool)> {
     }
 }
 
+/// Whether the instruction waits until all stores of the wave have reached a cache that the whole device
+/// shares: a release, on targets where code writes no cache back (LLVM, User Guide for AMDGPU Backend,
+/// "Memory Model").
+fn waits_for_stores(inst: &Inst) -> bool {
+    let counter = match inst.target() {
+        Target::Gfx90a => "vmcnt",
+        Target::Gfx1030 | Target::Gfx1100 => "vscnt",
+        Target::Gfx1201 => "storecnt",
+        Target::Gfx942 | Target::Gfx950 => return false,
+    };
+    inst.waits().contains(&(counter, 0))
+}
+
 fn order(inst: &Inst, class: Class) -> Order {
+    if waits_for_stores(inst) {
+        return Order { strong: false, release: true, acquire: false, scope: Scope::Gpu };
+    }
     if let Some((release, acquire)) = fence(inst) {
         return Order { strong: false, release, acquire, scope: scope(inst, false).unwrap_or(Scope::Gpu) };
     }
