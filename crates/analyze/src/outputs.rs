@@ -476,7 +476,8 @@ impl LaunchReport {
     }
 
     /// Removes findings of two builds of one source text if the outputs agree: other constants or options of
-    /// the compiler divide the work in another way. A note says what there was. The verdict is computed again.
+    /// the compiler divide the work in another way. A note says what there was. The verdict is computed
+    /// again.
     pub fn accept_decisions_of_other_options(&mut self) {
         let stopped = self.faults.iter().any(Option::is_some);
         if self.findings_total == 0 || stopped || !self.outputs_agree() {

@@ -188,8 +188,8 @@ fn two_sources(text: &str, op: &str) -> Option<[String; 2]> {
     Some([operands.nth(1)?, operands.next()?])
 }
 
-/// What a select such as `selp.b32 %r1, 1, 0, %p1` chooses, if one of both is a constant. A register counts as
-/// another value.
+/// What a select such as `selp.b32 %r1, 1, 0, %p1` chooses, if one of both is a constant. A register counts
+/// as another value.
 fn select_constants(text: &str) -> Option<[String; 2]> {
     let both = two_sources(text, "selp")?.map(|o| if o.starts_with('%') { "other".to_owned() } else { o });
     (both[0] != both[1] && both.iter().all(|o| !o.is_empty())).then_some(both)

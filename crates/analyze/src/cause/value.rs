@@ -44,17 +44,14 @@ pub(super) fn canonical(flow: &Flow<'_>, source: &Source, user: At, bits: u32) -
 /// elsewhere on each side. Machine code computes the halves of an address one by one.
 pub(super) fn same_half(flows: [&Flow<'_>; 2], values: [&Canonical; 2]) -> bool {
     let [Canonical::Bits(a), Canonical::Bits(b)] = values else { return false };
-    let places = |flow: &Flow<'_>, low: u64| -> Vec<(String, u64)> {
-        let buffers = flow.data.buffers.iter();
-        let offsets = buffers.map(|b| (b, (low as u32).wrapping_sub(b.base as u32)));
+    let (Ok(a), Ok(b)) = (u32::try_from(*a), u32::try_from(*b)) else { return false };
+    let places = |side: usize, low: u32| {
+        let buffers = flows[side].data.buffers.iter();
+        let offsets = buffers.map(move |b| (b, low.wrapping_sub(b.base as u32)));
         let inside = offsets.filter(|(b, offset)| u64::from(*offset) < b.bytes);
-        inside.map(|(b, offset)| (b.name.clone(), offset.into())).collect()
+        inside.map(|(b, offset)| (b.name.as_str(), offset))
     };
-    let half = |v: u64| u32::try_from(v).is_ok();
-    a != b && half(*a) && half(*b) && {
-        let other = places(flows[1], *b);
-        places(flows[0], *a).iter().any(|place| other.contains(place))
-    }
+    a != b && places(0, a).any(|place| places(1, b).any(|other| other == place))
 }
 
 /// The name of the parameter at an offset of the parameter buffer.

@@ -58,7 +58,9 @@ pub fn param_uses(module: &Module, function: &Function, text: &str) -> Vec<Param
                 used.pointer |= !any_declared;
                 used.written |= written;
                 used.read |= !written || inst.class == Class::Atomic;
-                if let Some(found) = element(function, inst, &touching).filter(|f| used.element.is_none() || f.evidence > evidence[i]) {
+                if let Some(found) = element(function, inst, &touching)
+                    .filter(|f| used.element.is_none() || f.evidence > evidence[i])
+                {
                     used.element = Some(found.ty);
                     evidence[i] = found.evidence;
                 }

@@ -71,8 +71,8 @@ pub fn compare_outputs(
     all
 }
 
-/// Gives B's outputs the types of A's where the widths are equal. The types of captured memory are guesses, and
-/// other code leads to other ones.
+/// Gives B's outputs the types of A's where the widths are equal. The types of captured memory are guesses,
+/// and other code leads to other ones.
 pub(super) fn with_types_of_a(jobs: &mut [Job; 2], outputs: &mut [Vec<prlx_driver::Output>; 2]) {
     for i in 0..outputs[0].len() {
         let (name, ty) = (&outputs[0][i].name, outputs[0][i].ty);
