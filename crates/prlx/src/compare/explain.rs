@@ -318,17 +318,21 @@ fn source_files(flow: &DataFlow, job: &Job) -> SourceFiles {
 }
 
 /// Whether both sides come from the same lines of the same text: only constants and options of the compiler
-/// can differ. Files that one side alone uses are not compared, nor are those of the compiler.
+/// can differ, or the compiler itself. Files that one side alone uses are not compared, nor are those of a
+/// compiler.
 fn one_source(sides: [&Side; 2]) -> bool {
-    let [lines, others] = sides.map(|side| {
+    let text = |side: usize, path: &str| {
+        let mut files = sides[side].files.iter().filter(|(p, _)| !is_compiler_file(p));
+        files.find(|(p, _)| p == path).map(|(_, text)| text.as_str())
+    };
+    let [lines, others] = [0, 1].map(|side| {
         // The line of the kernel, where code was inlined.
-        let lines = side.flow.instructions.iter().filter_map(|i| i.place.source.last());
-        lines.map(|l| (l.file.as_str(), l.line)).collect::<BTreeSet<_>>()
+        let lines = sides[side].flow.instructions.iter().filter_map(|i| i.place.source.last());
+        lines.filter_map(|l| Some((text(side, &l.file)?, l.line))).collect::<BTreeSet<_>>()
     });
-    let text = |side: usize, path: &str| sides[side].files.iter().find(|(p, _)| p == path).map(|(_, t)| t);
-    let own = sides[0].files.iter().filter(|(path, _)| !is_compiler_file(path));
-    let mut common = own.filter_map(|(path, a)| Some((a, text(1, path)?))).peekable();
-    !lines.is_disjoint(&others) && common.peek().is_some() && common.all(|(a, b)| a == b)
+    let edited =
+        sides[0].files.iter().any(|(path, _)| text(0, path).zip(text(1, path)).is_some_and(|(a, b)| a != b));
+    !lines.is_disjoint(&others) && !edited
 }
 
 /// Instructions that each CTA of a launch of a GPU may take.
