@@ -86,6 +86,7 @@ typedef struct {
     X(cuStreamIsCapturing, (CUstream, int *)) X(cuThreadExchangeStreamCaptureMode, (int *)) \
     X(cuEventCreate, (CUevent *, unsigned)) X(cuEventRecord, (CUevent, CUstream)) X(cuEventQuery, (CUevent)) \
     X(cuEventSynchronize, (CUevent)) X(cuEventDestroy_v2, (CUevent)) \
+    X(cuTensorMapEncodeTiled, (void *, int, unsigned, void *, const uint64_t *, const uint64_t *, const uint32_t *, const uint32_t *, int, int, int, int)) \
     X(cuGraphCreate, (CUgraph *, unsigned)) X(cuGraphDestroy, (CUgraph)) \
     X(cuGraphGetNodes, (CUgraph, CUgraphNode *, size_t *)) X(cuGraphNodeGetType, (CUgraphNode, int *)) \
     X(cuGraphAddKernelNode_v2, (CUgraphNode *, CUgraph, const CUgraphNode *, size_t, const CUDA_KERNEL_NODE_PARAMS *)) \

@@ -97,6 +97,27 @@ fn captured_launches_run_and_are_replaced() {
     assert!(notes.is_file());
 }
 
+/// The bytes of a tensor map mean nothing on another device, so the launch file says what they encode.
+#[test]
+fn tensor_maps_are_captured() {
+    let folder = folder("captured", "tiles");
+    let Some(tiles) = program(&folder, "tiles") else { return };
+    let [add, sub] = ["add", "sub"].map(|op| format!("{tiles} {op}"));
+    let (code, out, err) = prlx(&folder, &["compare", "--a", &add, "--b", &add], &[]);
+    assert_eq!(code, Some(0), "{out}{err}");
+    let (code, out, err) = prlx(&folder, &["compare", "--a", &add, "--b", &sub], &[]);
+    assert_eq!(code, Some(1), "{out}{err}");
+    for part in [
+        "output y  f32[256]: 256 of 256 elements differ",
+        "y[0]   A 1.0   B -1.0   (class: operation)",
+        "tiles.cu:7",
+        "the cause comes from running both sides again on the CPU device",
+    ] {
+        assert!(out.contains(part), "{part}: {out}{err}");
+    }
+    assert!(!out.contains("the CPU device stopped"), "{out}");
+}
+
 #[test]
 fn a_part_of_the_launches_is_compared() {
     let folder = folder("captured", "part");

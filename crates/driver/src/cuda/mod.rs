@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `table`, [`calls`], `functions` | the driver calls, their constants, structures and pointers |
 //! | `library` | each call as a safe function |
+//! | `tiled_map` | the tensor map that a call encodes |
 //! | [`error_codes`] | CUDA's error codes |
 //! | `gpus`, `device` | the devices of this machine, and one device as a [`Driver`](crate::Driver) |
 //! | [`image`] | the length of images in memory |
@@ -22,6 +23,7 @@ mod library;
 pub mod pointee_digest;
 pub mod recorder;
 mod table;
+mod tiled_map;
 
 pub use device::Cuda;
 pub use functions::Functions;
@@ -29,3 +31,4 @@ pub use gpus::{CudaInstallation, Gpu, installation};
 pub use library::{
     Context, Event, Failure, Library, MappedBuffer, PinnedBuffer, PointerInfo, Stream, VARIABLE, sticky,
 };
+pub use tiled_map::TiledMapCall;

@@ -92,7 +92,7 @@ macro_rules! cuda_calls {
             /// Fills device memory with a byte.
             cuMemsetD8_v2(to: u64, value: u8, bytes: usize);
             /// Encodes a tensor map of 128 bytes, aligned to 64 bytes.
-            cuTensorMapEncodeTiled(
+            @12000 cuTensorMapEncodeTiled(
                 map: *mut ::core::ffi::c_void,
                 element: i32,
                 rank: u32,

@@ -13,7 +13,7 @@
 //! - Types of elements are guessed from the instructions that use them.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
+use std::fmt::{Display, Write as _};
 use std::io;
 use std::path::Path;
 
@@ -25,6 +25,7 @@ use prlx_trace::kernel::{Param, Scalar};
 use super::param_uses::{ParamUse, param_uses};
 use crate::driver::LaunchConfig;
 use crate::signature::{Signature, cluster_unit};
+use crate::tensor_map::{Swizzle, TensorMap};
 use crate::{element, npy};
 
 /// Name of the launch file of a captured launch.
@@ -46,8 +47,10 @@ pub struct CapturedLaunch {
     pub config: LaunchConfig,
     /// The parameter buffer.
     pub params: Vec<u8>,
-    /// The memory behind the pointers among the parameters.
+    /// The memory behind the pointers among the parameters, and behind the tensor maps.
     pub buffers: Vec<CapturedBuffer>,
+    /// The parameters that are tensor maps, by their byte offset in the parameter buffer.
+    pub maps: Vec<(u32, TensorMap)>,
 }
 
 /// Memory behind a pointer of a captured launch.
@@ -115,8 +118,14 @@ impl CapturedLaunch {
             let buffers: Vec<&CapturedBuffer> = self.buffers.iter().filter(inside).collect();
             let used = uses.get(i).cloned().unwrap_or_default();
             let _ = write!(out, "\n[[arg]]\nname  = {}\n", quoted(name));
+            let map = self.maps.iter().find(|(offset, _)| *offset == param.offset).map(|(_, map)| map);
             match buffers[..] {
                 [b] if param.size == 8 => files.extend(buffer(&mut out, name, b, &used, &shared)),
+                [b] if map.is_some_and(|map| is_over(map, b)) => {
+                    let used = ParamUse { element: map.map(|map| map.ty), ..used };
+                    files.extend(buffer(&mut out, name, b, &used, &shared));
+                    map.into_iter().for_each(|map| tensor_map(&mut out, map));
+                }
                 _ if param.size as usize != element::size(param.ty) => {
                     self.structure(&mut out, param);
                     let mut pointers = String::new();
@@ -201,6 +210,33 @@ fn variables(out: &mut String, module: &Module) {
     let names: Vec<&str> = module.symbols.iter().filter(settable).map(|s| s.name.as_str()).collect();
     if !names.is_empty() {
         let _ = writeln!(out, "# Variables that have the values of the module here: {}", names.join(", "));
+    }
+}
+
+/// Whether the captured part of a buffer holds the tensor of a map, in whole elements.
+fn is_over(map: &TensorMap, b: &CapturedBuffer) -> bool {
+    let bytes = b.before.len() as u64;
+    map.extent() <= bytes.into() && bytes.is_multiple_of(map.element())
+}
+
+/// Writes the keys of a tensor map over the buffer of the same argument.
+fn tensor_map(out: &mut String, map: &TensorMap) {
+    fn list<N: Display>(all: &[N]) -> String {
+        // Launch files begin with the slowest dimension.
+        all.iter().rev().map(N::to_string).collect::<Vec<_>>().join(", ")
+    }
+    let swizzle = Swizzle::ALL.iter().find(|(_, s)| *s == map.swizzle).map_or("none", |(name, _)| name);
+    let _ = writeln!(
+        out,
+        "tensor_map = true\nsizes = [{}]\nstrides = [{}]\nbox = [{}]\nsteps = [{}]\nswizzle = {}",
+        list(&map.sizes),
+        list(&map.strides),
+        list(&map.tile),
+        list(&map.steps),
+        quoted(swizzle)
+    );
+    if map.nan {
+        out.push_str("oob = \"nan\"\n");
     }
 }
 
@@ -325,6 +361,7 @@ mod tests {
                 buffer(8, 0x1240, bytes(8), Some(vec![1; 8])),
                 buffer(16, 0x9000, bytes(5), None),
             ],
+            maps: Vec::new(),
         };
         let files: HashMap<String, Vec<u8>> = captured.files().into_iter().collect();
         let text = String::from_utf8(files[LAUNCH_FILE].clone()).unwrap();

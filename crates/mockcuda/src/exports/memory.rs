@@ -4,9 +4,8 @@ use std::ffi::c_void;
 use std::slice::{from_raw_parts, from_raw_parts_mut};
 
 use prlx_driver::DevicePtr;
-use prlx_driver::cuda::calls::{self, pointer};
-use prlx_driver::tensor_map::{Swizzle, TensorMap};
-use prlx_trace::kernel::Scalar;
+use prlx_driver::cuda::TiledMapCall;
+use prlx_driver::cuda::calls::pointer;
 
 use super::pointers::put;
 use crate::codes::code;
@@ -166,33 +165,10 @@ pub unsafe fn cuTensorMapEncodeTiled(
     fill: i32,
 ) -> i32 {
     with("cuTensorMapEncodeTiled", |d| {
-        let known = calls::TENSOR_TYPES.iter().find(|(_, n)| *n == element);
-        let ty = known.and_then(|(name, _)| Scalar::ALL.iter().find(|s| s.name() == *name));
-        let swizzle = usize::try_from(swizzle).ok().and_then(|i| Swizzle::ALL.get(i));
-        let (Some(ty), Some(swizzle), 1..=5, 0, 0 | 1) = (ty, swizzle, rank, interleave, fill) else {
-            return Err(code::INVALID_VALUE);
-        };
-        if !(to as usize).is_multiple_of(64)
-            || sizes.is_null()
-            || strides.is_null()
-            || tile.is_null()
-            || steps.is_null()
-        {
-            return Err(code::INVALID_VALUE);
-        }
-        let n = rank as usize;
-        // SAFETY: each array has `rank` numbers, and `strides` one less (E1). None is null.
-        let map = unsafe {
-            TensorMap {
-                ty: *ty,
-                sizes: from_raw_parts(sizes, n).to_vec(),
-                strides: from_raw_parts(strides, n - 1).to_vec(),
-                tile: from_raw_parts(tile, n).to_vec(),
-                steps: from_raw_parts(steps, n).to_vec(),
-                swizzle: swizzle.1,
-                nan: fill == 1,
-            }
-        };
+        let call = TiledMapCall { element, rank, sizes, strides, tile, steps, interleave, swizzle, fill };
+        // SAFETY: each array has as many numbers as cuda.h says (E1).
+        let map = unsafe { call.map() }.filter(|_| (to as usize).is_multiple_of(64));
+        let map = map.ok_or(code::INVALID_VALUE)?;
         // SAFETY: `to` is an output of 128 bytes (E1, E2).
         unsafe { put(to.cast(), d.tensor_map(at as u64, &map)?) }
     })

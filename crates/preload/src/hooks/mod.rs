@@ -15,4 +15,5 @@ pub mod modules;
 mod params;
 mod program;
 mod replacement;
+pub mod tensor_maps;
 pub mod wait;

@@ -7,11 +7,13 @@ use std::path::PathBuf;
 
 use prlx_driver::cuda::{Library, capture};
 use prlx_driver::session::capture_folder;
+use prlx_driver::tensor_map::{BYTES, TensorMap};
 use prlx_driver::{CapturedLaunch, LaunchConfig};
 use prlx_trace::{Dim3, Launch};
 
 use crate::log;
 use crate::recording::session::Session;
+use crate::recording::tensor_maps::encoded_as;
 use crate::rewritten_module::{Kernel, Module};
 
 /// A launch that is being captured.
@@ -32,8 +34,9 @@ impl Session {
     ) -> Option<Box<Capture>> {
         let (most, ptx) = (self.options.capture?, module.ptx.clone()?);
         let name = &module.plan.module.functions.get(kernel.function)?.name;
+        let (maps, pointers) = tensor_maps(&launch.params, &kernel.params);
         let copied = Library::open().map_err(|e| e.message).and_then(|l| {
-            capture::before(l, &launch.params, &kernel.params, most).map_err(|e| e.during("capture").message)
+            capture::before(l, &pointers, &kernel.params, most).map_err(|e| e.during("capture").message)
         });
         let buffers = copied
             .map_err(|e| log::warn_once(&format!("launch {} of {name} is not captured: {e}", launch.number)))
@@ -46,9 +49,23 @@ impl Session {
             ..LaunchConfig::default()
         };
         let (number, params) = (launch.number, launch.params.clone());
-        let captured = CapturedLaunch { number, kernel: name.clone(), ptx, config, params, buffers };
+        let captured = CapturedLaunch { number, kernel: name.clone(), ptx, config, params, buffers, maps };
         Some(Box::new(Capture { launch: captured, folder: capture_folder(&self.recording, number) }))
     }
+}
+
+/// The parameters that are tensor maps, by their offset, and the parameter buffer with the address of the
+/// tensor in the place of each.
+fn tensor_maps(params: &[u8], places: &[(usize, usize)]) -> (Vec<(u32, TensorMap)>, Vec<u8>) {
+    let (mut maps, mut pointers) = (Vec::new(), params.to_vec());
+    for &(offset, size) in places.iter().filter(|(_, size)| *size == BYTES) {
+        let Some(bytes) = pointers.get_mut(offset..offset + size) else { continue };
+        let Some((address, map)) = encoded_as(bytes) else { continue };
+        bytes.fill(0);
+        bytes[..8].copy_from_slice(&address.to_le_bytes());
+        maps.push((offset as u32, map));
+    }
+    (maps, pointers)
 }
 
 impl Capture {

@@ -23,6 +23,7 @@ mod modules;
 mod open;
 pub(crate) mod session;
 mod streams;
+mod tensor_maps;
 
 pub use contexts::{before_capture, copy_after_wait, finish_contexts, pause_primary, resume_primary};
 pub use flush::flush_at_exit;
@@ -33,3 +34,4 @@ pub use graphs::{
 pub use launches::{begin_launch, launch_queued, record_unchanged};
 pub use modules::{module_probed, module_skipped};
 pub use session::{launch_count, set_last_wait};
+pub use tensor_maps::tensor_map_encoded;
