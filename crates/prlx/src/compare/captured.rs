@@ -7,8 +7,8 @@
 //! # Limitations
 //! - The second runs must make the launches again, with the same numbers.
 //! - Launches of graphs, and kernels without PTX, are not captured.
-//! - Memory that only pointers in memory lead to, and variables of modules, are not captured. Tensor maps are,
-//!   if the program encodes them tiled, and passes each as a parameter of its own.
+//! - Memory that only pointers in memory lead to, and variables of modules, are not captured. Tensor maps
+//!   are, if the program encodes them tiled, and passes each as a parameter of its own.
 
 use std::path::Path;
 
