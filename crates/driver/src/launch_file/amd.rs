@@ -10,7 +10,7 @@ use crate::driver::LaunchConfig;
 use crate::element;
 use crate::error::Error;
 use crate::job::{AmdObject, Arg, ArgValue};
-use crate::launch_file::param_uses_amd::param_uses_amd;
+use crate::launch_file::param_uses_amd::float_params;
 use crate::launch_file::table::{Table, Value};
 use crate::signature::Signature;
 
@@ -57,15 +57,14 @@ fn is_hidden(param: &Param) -> bool {
     param.name.starts_with("hidden_")
 }
 
-/// Gives scalar parameters the type of the operations on floating-point numbers that use them: machine code
+/// Gives scalar parameters that only operations on floating-point numbers use the type of these: machine code
 /// declares only their size.
 pub(super) fn infer_types(signature: &mut Signature, module: &Module) {
     let Some(function) = module.functions.iter().find(|f| f.name == signature.name) else { return };
-    let pointers = vec![false; signature.params.len()];
-    let uses = param_uses_amd(function, &signature.params, &pointers);
-    for (param, used) in signature.params.iter_mut().zip(uses) {
-        let fits = |ty: &Scalar| element::is_float(*ty) && element::size(*ty) as u32 == param.size;
-        param.ty = used.element.filter(fits).unwrap_or(param.ty);
+    let types = float_params(function, &signature.params);
+    for (param, ty) in signature.params.iter_mut().zip(types) {
+        let fits = |ty: &Scalar| element::size(*ty) as u32 == param.size;
+        param.ty = ty.filter(fits).unwrap_or(param.ty);
     }
 }
 

@@ -59,21 +59,18 @@ type State = BTreeMap<Reg, Value>;
 /// How the kernel `function` uses each of its parameters, `params`. `pointer`: by parameter, whether it is an
 /// address.
 pub fn param_uses_amd(function: &Function, params: &[Param], pointer: &[bool]) -> Vec<ParamUse> {
-    let kernel = Kernel { function, params, pointer };
-    let mut found = Found { uses: vec![ParamUse::default(); params.len()], ..Found::default() };
-    for (used, pointer) in found.uses.iter_mut().zip(pointer) {
-        used.pointer = *pointer;
-    }
-    for (block, mut state) in kernel.states().into_iter().enumerate() {
-        for i in function.blocks[block].insts.clone() {
-            let i = i as usize;
-            let Some(inst) = function.insts.get(i) else { continue };
-            found.uses_of(&kernel, inst, &state);
-            found.access(&kernel, inst, i, &state);
-            kernel.step(inst, i, &mut state);
-        }
-    }
-    found.finish()
+    Found::of(function, params, pointer).finish()
+}
+
+/// The types of the parameters that operations on floating-point numbers use, and no others; `None` for the
+/// rest. A register that holds other values on other paths can make both kinds use a parameter.
+pub(super) fn float_params(function: &Function, params: &[Param]) -> Vec<Option<Scalar>> {
+    let found = Found::of(function, params, &vec![false; params.len()]);
+    let float = |at: usize| {
+        let ty = *found.types.get(&Origin::Argument(at))?;
+        (is_float_within(ty, 64) && !found.integers.contains(&at)).then_some(ty)
+    };
+    (0..params.len()).map(float).collect()
 }
 
 /// A kernel and its parameters.
@@ -197,6 +194,8 @@ struct Found {
     uses: Vec<ParamUse>,
     /// The type in which operations use a loaded value.
     types: BTreeMap<Origin, Scalar>,
+    /// Positions of parameters that operations on integers use.
+    integers: BTreeSet<usize>,
     accesses: Vec<Access>,
 }
 
@@ -215,6 +214,25 @@ struct Access {
 }
 
 impl Found {
+    /// Follows the values of a kernel.
+    fn of(function: &Function, params: &[Param], pointer: &[bool]) -> Found {
+        let kernel = Kernel { function, params, pointer };
+        let mut found = Found { uses: vec![ParamUse::default(); params.len()], ..Found::default() };
+        for (used, pointer) in found.uses.iter_mut().zip(pointer) {
+            used.pointer = *pointer;
+        }
+        for (block, mut state) in kernel.states().into_iter().enumerate() {
+            for i in function.blocks[block].insts.clone() {
+                let i = i as usize;
+                let Some(inst) = function.insts.get(i) else { continue };
+                found.uses_of(&kernel, inst, &state);
+                found.access(&kernel, inst, i, &state);
+                kernel.step(inst, i, &mut state);
+            }
+        }
+        found
+    }
+
     /// Notes the types in which an instruction uses loaded values.
     fn uses_of(&mut self, kernel: &Kernel<'_>, inst: &Inst, state: &State) {
         let Some(machine) = inst.semantics.native.get::<Native>().map(|n| &n.inst) else { return };
@@ -229,6 +247,11 @@ impl Found {
                 let Some(value) = state.get(reg) else { continue };
                 let ty = if value.shifted && ty == Scalar::F32 { Scalar::Bf16 } else { ty };
                 for origin in &value.origins {
+                    if let Origin::Argument(at) = origin
+                        && !is_float_within(ty, 64)
+                    {
+                        self.integers.insert(*at);
+                    }
                     let fits = match origin {
                         Origin::Load(_) => true,
                         Origin::Argument(at) => {
