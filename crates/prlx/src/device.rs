@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use prlx_driver::cuda::{self, Cuda};
 use prlx_driver::{Driver, Job, ModuleCode};
-use prlx_emu::{Calibration, Checks, Emulator};
+use prlx_emu::{Calibration, Checks, Emulator, FlowRequest};
 use prlx_instrument::Rewrite;
 use prlx_trace::check::Findings;
 use prlx_trace::dataflow::DataFlow;
@@ -51,8 +51,8 @@ pub struct DeviceOptions {
     pub timeout: Option<Duration>,
     /// CPU device: checks to make while the kernel runs; `None` makes none and reports none.
     pub check: Option<Checks>,
-    /// CPU device: bytes that the data flow of a launch may take; `None`: it is not recorded.
-    pub dataflow: Option<u64>,
+    /// CPU device: what to record of a launch's data flow; `None`: nothing.
+    pub dataflow: Option<FlowRequest>,
     /// CPU device: KiB of text that a launch may print.
     pub max_printed: Option<u64>,
     /// CPU device: lanes of a warp. 64 is a test mode.
@@ -198,7 +198,7 @@ fn open_cpu(options: &DeviceOptions) -> Result<Device> {
     }
     emulator.warp_size = options.warp_size;
     emulator.checks = options.check.unwrap_or_default();
-    emulator.dataflow = options.dataflow;
+    emulator.dataflow.clone_from(&options.dataflow);
     emulator.contract = options.contract == Contract::On;
     for path in &options.calibration {
         let text =

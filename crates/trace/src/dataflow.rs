@@ -10,8 +10,10 @@
 //! - Every index is within the table that it refers to.
 //!
 //! # Limitations
-//! It is never written to a file. Recording stops at a limit of memory; [`DataFlow::complete`] says so.
+//! It is never written to a file. Recording stops at a limit of memory; [`DataFlow::complete`] says so. Of
+//! visits that are not recorded, [`DataFlow::unrecorded`] has the CTAs that wrote global memory.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::check::{self, Allocation, Place, Space};
@@ -45,8 +47,44 @@ pub struct DataFlow {
     pub instructions: Vec<Instruction>,
     /// What each warp did: `cta * warps_per_cta + warp`.
     pub warps: Vec<WarpFlow>,
-    /// Whether every visit is in it.
+    /// Whether every visit of the CTAs that were asked for is in it.
     pub complete: bool,
+    /// What other visits wrote to global memory.
+    pub unrecorded: CtaWrites,
+}
+
+/// Words of a page of [`CtaWrites`].
+const PAGE_WORDS: usize = 4096;
+
+/// The last CTA that wrote each word of 4 bytes of global memory, of writes whose visits are not recorded.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct CtaWrites {
+    /// By address of the page: for each word the CTA plus one, or 0.
+    pages: HashMap<u64, Box<[u32]>>,
+}
+
+impl CtaWrites {
+    /// Bytes of memory that a page takes.
+    pub const PAGE_BYTES: u64 = 4 * PAGE_WORDS as u64;
+
+    /// A CTA writes `bytes` bytes at `address`.
+    pub fn add(&mut self, address: u64, bytes: u32, cta: u64) {
+        let cta = u32::try_from(cta).unwrap_or(u32::MAX).saturating_add(1);
+        for word in address >> 2..=address.saturating_add(u64::from(bytes.max(1)) - 1) >> 2 {
+            let (page, word) = (word / PAGE_WORDS as u64, word as usize % PAGE_WORDS);
+            self.pages.entry(page).or_insert_with(|| vec![0; PAGE_WORDS].into())[word] = cta;
+        }
+    }
+    /// The last CTA that wrote the word at `address`; `None` if no unrecorded visit did.
+    pub fn last(&self, address: u64) -> Option<u64> {
+        let word = address >> 2;
+        let page = self.pages.get(&(word / PAGE_WORDS as u64))?;
+        page[word as usize % PAGE_WORDS].checked_sub(1).map(u64::from)
+    }
+    /// Bytes of memory that the table takes.
+    pub fn bytes(&self) -> u64 {
+        self.pages.len() as u64 * CtaWrites::PAGE_BYTES
+    }
 }
 
 impl DataFlow {

@@ -3,6 +3,8 @@
 //! A few elements of each output are followed back, spread over all that differ. Those that end at the same
 //! place with the same class are one group.
 
+use std::collections::BTreeSet;
+
 use prlx_trace::check::{Findings, Space};
 use prlx_trace::dataflow::{Action, DataFlow};
 use prlx_trace::element;
@@ -87,14 +89,42 @@ struct Group {
     cause: Cause,
 }
 
-/// Finds out why outputs differ; the first cause explains most of the elements that were followed.
-pub fn explain(launch: &ExplainedLaunch<'_>) -> Vec<Cause> {
+/// Why outputs differ.
+#[derive(Debug, Default)]
+pub struct Explanation {
+    /// The causes; the first one explains most of the elements that were followed.
+    pub causes: Vec<Cause>,
+    /// CTAs whose data flow was not recorded, although an element led there.
+    pub unrecorded: BTreeSet<u64>,
+}
+
+/// By side: the CTAs that stored the elements which [`explain`] follows, recorded or not.
+pub fn storing_ctas(launch: &ExplainedLaunch<'_>) -> [BTreeSet<u64>; 2] {
+    let flows = launch.flows.map(Flow::new);
+    let mut ctas = [BTreeSet::new(), BTreeSet::new()];
+    for output in launch.outputs {
+        for element in sample(&output.elements) {
+            let Some(sources) = start([&flows[0], &flows[1]], output, element) else { continue };
+            for (side, source) in sources.iter().enumerate() {
+                let Source::Memory(word) = source else { continue };
+                let flow = &flows[side];
+                let recorded = || Some(flow.cta(flow.writer(word)?.at));
+                ctas[side].extend(flow.unrecorded_writer(word).or_else(recorded));
+            }
+        }
+    }
+    ctas
+}
+
+/// Finds out why outputs differ.
+pub fn explain(launch: &ExplainedLaunch<'_>) -> Explanation {
     let flows = launch.flows.map(Flow::new);
     let flows = [&flows[0], &flows[1]];
     let code = CodeMatch::new(launch.flows, launch.files);
     let [a, b] = launch.flows;
     let same_geometry = a.grid == b.grid && a.block == b.block;
     let mut groups: Vec<Group> = Vec::new();
+    let mut unrecorded = BTreeSet::new();
     for output in launch.outputs {
         for element in sample(&output.elements) {
             let Some(sources) = start(flows, output, element) else { continue };
@@ -103,6 +133,7 @@ pub fn explain(launch: &ExplainedLaunch<'_>) -> Vec<Cause> {
             let nan = [0, 1].map(|s| element::as_f64(output.ty, element_bits(output, s, element)).is_nan());
             let first = walk.pairs[0].clone();
             walk.nan(0, &first, nan);
+            unrecorded.append(&mut walk.unrecorded);
             let Some(mut found) = walk.best().cloned() else { continue };
             let by_check = checks::refine(&walk, launch.findings, &mut found);
             let order = [0, 1].map(|s| found.places[s].map_or(u64::MAX, |at| flows[s].order(at)));
@@ -144,7 +175,7 @@ pub fn explain(launch: &ExplainedLaunch<'_>) -> Vec<Cause> {
         }
     }
     causes.truncate(KEPT);
-    causes
+    Explanation { causes, unrecorded }
 }
 
 /// A few of the elements, spread evenly.

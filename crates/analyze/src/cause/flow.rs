@@ -254,10 +254,14 @@ impl<'a> Flow<'a> {
             Source::Memory(_) | Source::Nothing => None,
         }
     }
+    /// The number of a visit's CTA in the grid.
+    pub fn cta(&self, at: At) -> u64 {
+        u64::from(at.warp) / self.data.warps_per_cta.max(1)
+    }
     /// The position of a visit's CTA, and of the thread in it.
     pub fn thread(&self, at: At) -> ([u32; 3], [u32; 3]) {
         let warps = self.data.warps_per_cta.max(1);
-        let cta = self.data.grid.position(u64::from(at.warp) / warps);
+        let cta = self.data.grid.position(self.cta(at));
         let thread = u64::from(at.warp) % warps * self.data.warp_size.lanes() + u64::from(at.lane);
         let thread = self.data.block.position(thread);
         ([cta.x, cta.y, cta.z], [thread.x, thread.y, thread.z])
@@ -315,6 +319,10 @@ impl<'a> Flow<'a> {
             let at = At { warp: w.warp, visit: access.visit, lane: w.lane };
             covers.then_some(Writer { at, access, address })
         })
+    }
+    /// The CTA that wrote a word, if its data flow is not recorded.
+    pub fn unrecorded_writer(&self, word: &Word) -> Option<u64> {
+        self.data.unrecorded.last(word.address).filter(|_| word.space == Space::Global)
     }
     /// The words of a CTA's shared memory that were written in a part of the order, in the order of writing.
     pub fn shared_words(&self, owner: u64, when: Range<u64>) -> Vec<Word> {

@@ -40,5 +40,5 @@ mod value;
 mod walk;
 
 pub use checks::{add_check_findings, add_error_of_both};
-pub use explain::{DifferingOutput, ExplainedLaunch, explain};
+pub use explain::{DifferingOutput, ExplainedLaunch, Explanation, explain, storing_ctas};
 pub use source_changes::SourceFiles;

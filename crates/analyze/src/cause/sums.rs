@@ -268,6 +268,9 @@ impl Walk<'_> {
             }
             return true;
         }
+        if self.partial([&a, &b]) {
+            return true;
+        }
         let close = tolerance([&a, &b]);
         let equal = |x: &Term, y: &Term| {
             let apart = (x.value - y.value).abs();
@@ -371,8 +374,23 @@ impl Walk<'_> {
         self.find(pair, CauseClass::Operation, 1, places, fused_in(side));
         true
     }
+    /// Whether other CTAs added to these sums, whose data flow was not recorded.
+    fn partial(&mut self, sums: [&Sum; 2]) -> bool {
+        let mut partial = false;
+        for (side, sum) in sums.into_iter().enumerate() {
+            for term in &sum.terms {
+                if let Source::Memory(word) = &term.source {
+                    partial |= self.ends_unrecorded(side, word);
+                }
+            }
+        }
+        partial
+    }
     /// The same addends in another order: says how far such sums may be apart.
     fn order(&mut self, pair: usize, sums: [&Sum; 2]) {
+        if self.partial(sums) {
+            return;
+        }
         // What memory held before the launch is not known.
         let known: Vec<f64> =
             sums[0].terms.iter().map(|t| t.value.abs()).filter(|value| !value.is_nan()).collect();

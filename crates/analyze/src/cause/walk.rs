@@ -8,7 +8,7 @@
 //! # Invariants
 //! Work is bounded: each pair is looked at once, and at most [`MAX_PAIRS`] pairs.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use prlx_trace::check::Space;
 use prlx_trace::dataflow::{Action, Instruction, Operand};
@@ -77,6 +77,8 @@ pub(super) struct Walk<'a> {
     pub pairs: Vec<Pair>,
     /// What was found so far.
     pub found: Vec<Found>,
+    /// CTAs that wrote what the walk met, and whose data flow is not recorded. It ends there.
+    pub unrecorded: BTreeSet<u64>,
     seen: HashSet<[Source; 2]>,
 }
 
@@ -90,8 +92,15 @@ impl<'a> Walk<'a> {
         users: [At; 2],
     ) -> Walk<'a> {
         let first = Pair { sources, users, context: Context::Data, parent: None };
-        let mut walk =
-            Walk { flows, code, same_geometry, pairs: vec![first], found: Vec::new(), seen: HashSet::new() };
+        let mut walk = Walk {
+            flows,
+            code,
+            same_geometry,
+            pairs: vec![first],
+            found: Vec::new(),
+            unrecorded: BTreeSet::new(),
+            seen: HashSet::new(),
+        };
         let mut next = 0;
         while next < walk.pairs.len() && next < MAX_PAIRS {
             let pair = walk.pairs[next].clone();
@@ -203,6 +212,7 @@ impl<'a> Walk<'a> {
                         (sources[side], users[side]) = (source, w.at);
                         self.push(pair, sources, users, self.stored(pair, word));
                     }
+                    None if writer.is_none() && self.ends_unrecorded(side, word) => {}
                     None => {
                         let other = other.clone();
                         self.only_memory(pair, p, side, word, &other);
@@ -367,12 +377,21 @@ impl<'a> Walk<'a> {
     }
     fn memory(&mut self, pair: usize, p: &Pair, words: [Word; 2]) {
         let writers = [0, 1].map(|side| self.flows[side].writer(&words[side]));
+        if (0..2).any(|side| writers[side].is_none() && self.ends_unrecorded(side, &words[side])) {
+            return;
+        }
         match writers {
             [None, None] => self.initial(pair, p, words),
             [Some(a), Some(b)] => self.both_written(pair, words, [a, b]),
             [Some(a), None] => self.one_written(pair, p, words, 0, a),
             [None, Some(b)] => self.one_written(pair, p, words, 1, b),
         }
+    }
+    /// Whether the walk ends at a word because the CTA that wrote it was not recorded. Notes the CTA.
+    pub fn ends_unrecorded(&mut self, side: usize, word: &Word) -> bool {
+        let cta = self.flows[side].unrecorded_writer(word);
+        self.unrecorded.extend(cta);
+        cta.is_some()
     }
     fn one_written(&mut self, pair: usize, p: &Pair, words: [Word; 2], side: usize, writer: Writer) {
         let lacking = 1 - side;

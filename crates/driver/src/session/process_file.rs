@@ -18,6 +18,9 @@ pub(super) const EXTENSION: &str = "prlx";
 /// removed at the process's end; one that is left belongs to a process that was killed.
 pub const LIVE_EXTENSION: &str = "live";
 
+/// How the reason begins why a launch was not recorded that needs more device memory than there is.
+pub const NO_ROOM: &str = "there was no room";
+
 /// Reason for not recording launches of a module that was not instrumented at all. The process reports what
 /// was wrong with the module.
 pub const MODULE_NOT_REWRITTEN: &str = "its module was not rewritten";

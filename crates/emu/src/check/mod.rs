@@ -45,7 +45,7 @@ use prlx_trace::check::{Check, Findings};
 use prlx_trace::dataflow::DataFlow;
 
 use crate::code::{MatrixOp, MbarrierKind, Op, Plane, WarpOpKind};
-use crate::dataflow::FlowRecorder;
+use crate::dataflow::{FlowRecorder, FlowRequest};
 use crate::error::EmuError;
 use crate::exec::cta_state::CtaState;
 use crate::exec::deadlock::{PausedCta, WaitingLanes};
@@ -139,8 +139,13 @@ impl Checker {
         race + init
     }
     /// The checker of a launch when `room` bytes are free; `None` if the set of checks is empty and no data
-    /// flow is recorded. `dataflow`: bytes that it may take.
-    pub fn of(checks: Checks, dataflow: Option<u64>, launch: &Launch<'_>, room: u64) -> Option<Box<Checker>> {
+    /// flow is recorded.
+    pub fn of(
+        checks: Checks,
+        dataflow: Option<FlowRequest>,
+        launch: &Launch<'_>,
+        room: u64,
+    ) -> Option<Box<Checker>> {
         (checks.any() || dataflow.is_some()).then(|| {
             let mut log = FindingLog::default();
             let amd = launch.code.exec.is_some();
@@ -159,7 +164,7 @@ impl Checker {
                 waits: checks.has(Check::Async).then(WaitCheck::default),
                 notes: checks.has(Check::Notes).then(PerformanceNotes::default),
                 race: checks.has(Check::Race).then(|| RaceCheck::new(launch, room)),
-                flow: dataflow.map(|limit| FlowRecorder::new(launch, limit)),
+                flow: dataflow.map(|request| FlowRecorder::new(launch, request)),
                 here: WarpStep::default(),
             })
         })

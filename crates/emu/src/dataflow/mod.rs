@@ -7,6 +7,7 @@
 //! # Invariants
 //! - Recording changes nothing in what the kernel does.
 //! - Over the limit of memory recording stops, and [`DataFlow::complete`] is false.
+//! - A write of global memory is either in a recorded visit or in [`DataFlow::unrecorded`], up to the limit.
 //!
 //! # Limitations
 //! Products of `wgmma` are read when the warp waits for them: of several products into the same registers,
@@ -18,10 +19,12 @@ mod live_ranges;
 mod reader;
 mod results;
 
+use std::collections::BTreeSet;
+
 use prlx_lanes::LANES;
 
 use prlx_trace::check::Space;
-use prlx_trace::dataflow::{Access, AccessKind, DataFlow, Visit, WarpFlow};
+use prlx_trace::dataflow::{Access, AccessKind, Action, CtaWrites, DataFlow, Visit, WarpFlow};
 
 use crate::check::accesses::{self, WarpAccess};
 use crate::check::findings::{self, shared_variables};
@@ -35,6 +38,15 @@ use results::ResultPlane;
 
 /// The most warps of a launch whose data flow is recorded.
 const MAX_WARPS: u64 = 1 << 24;
+
+/// What to record of a launch's data flow.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FlowRequest {
+    /// Bytes that it may take.
+    pub bytes: u64,
+    /// The CTAs whose visits are recorded; `None`: all.
+    pub ctas: Option<BTreeSet<u64>>,
+}
 
 /// The visits of a warp whose results are not known yet.
 #[derive(Clone, Debug, Default)]
@@ -78,12 +90,12 @@ pub struct FlowRecorder {
     halves: usize,
     order: u64,
     bytes: u64,
-    limit: u64,
+    request: FlowRequest,
 }
 
 impl FlowRecorder {
-    /// A recorder that takes at most `limit` bytes.
-    pub fn new(launch: &Launch<'_>, limit: u64) -> FlowRecorder {
+    /// A recorder of what is asked for.
+    pub fn new(launch: &Launch<'_>, request: FlowRequest) -> FlowRecorder {
         let table = instructions::table(launch);
         let function = launch.module.functions.get(launch.code.kernel.index());
         let mut params = vec![0; launch.params.len() as usize];
@@ -106,6 +118,7 @@ impl FlowRecorder {
             instructions: table.instructions,
             warps: Vec::new(),
             complete: launch.config.grid.volume().saturating_mul(launch.warps.into()) <= MAX_WARPS,
+            unrecorded: CtaWrites::default(),
         };
         FlowRecorder {
             flow,
@@ -118,7 +131,7 @@ impl FlowRecorder {
             halves: launch.halves() as usize,
             order: 0,
             bytes: 0,
-            limit,
+            request,
         }
     }
     /// What was recorded of the launch.
@@ -138,7 +151,12 @@ impl FlowRecorder {
         [group, lanes]: [u32; 2],
     ) {
         let instruction = self.steps.get(step as usize).copied().unwrap_or(u32::MAX);
-        if !self.flow.complete || instruction == u32::MAX {
+        if instruction == u32::MAX {
+            return;
+        }
+        let chosen = self.request.ctas.as_ref().is_none_or(|ctas| ctas.contains(&cta.index));
+        if !self.flow.complete || !chosen {
+            self.note_writes(launch, cta, warp, (instruction, step), lanes);
             return;
         }
         let mut at = self.place(cta, warp);
@@ -179,20 +197,36 @@ impl FlowRecorder {
             }
         };
         if lanes != 0 {
-            let op = &launch.code.steps[step as usize].op;
-            let list = match *op {
-                Op::TensorCopy(i) => accesses::tiles(
-                    warp,
-                    &visible_memory(launch, cta, &warp.local),
-                    &launch.code.tensors[i as usize],
-                    lanes,
-                ),
-                _ => accesses::accesses(warp, launch.code, op, lanes),
-            };
+            let list = step_accesses(launch, cta, warp, step, lanes);
             list.iter().for_each(|access| self.access(launch, cta, warp, at, visit, access));
         }
-        if self.bytes > self.limit || flow_is_full(&self.flow.warps[at.warp]) {
+        if self.bytes > self.request.bytes || flow_is_full(&self.flow.warps[at.warp]) {
             self.flow.complete = false;
+        }
+    }
+    /// Notes what a step writes to global memory whose visit is not recorded.
+    fn note_writes(
+        &mut self,
+        launch: &Launch<'_>,
+        cta: &CtaState,
+        warp: &Warp,
+        (instruction, step): (u32, u32),
+        lanes: u32,
+    ) {
+        let action = self.flow.instructions[instruction as usize].action;
+        let writes = matches!(action, Action::Store | Action::Atomic | Action::Copy);
+        if !writes || lanes == 0 || self.flow.unrecorded.bytes() > self.request.bytes {
+            return;
+        }
+        for t in step_accesses(launch, cta, warp, step, lanes) {
+            if t.kind != accesses::AccessKind::Read {
+                each(t.lanes, |l| {
+                    if accesses::space(t.space, t.addr.0[l]) == Space::Global {
+                        let address = accesses::within(t.space, t.addr.0[l]);
+                        self.flow.unrecorded.add(address, t.bytes[l], cta.index);
+                    }
+                });
+            }
         }
     }
     /// A CTA has ended: its last results are known.
@@ -335,6 +369,17 @@ impl FlowRecorder {
             flow.accesses.push(Access { visit, kind, space, lanes: lanes_of_warp, bytes, owner, addresses });
             self.bytes += size_of::<Access>() as u64 + 8 * u64::from(lanes.count_ones());
         }
+    }
+}
+
+/// The memory accesses of a step.
+fn step_accesses(launch: &Launch<'_>, cta: &CtaState, warp: &Warp, step: u32, lanes: u32) -> Vec<WarpAccess> {
+    match launch.code.steps[step as usize].op {
+        Op::TensorCopy(i) => {
+            let memory = visible_memory(launch, cta, &warp.local);
+            accesses::tiles(warp, &memory, &launch.code.tensors[i as usize], lanes)
+        }
+        ref op => accesses::accesses(warp, launch.code, op, lanes),
     }
 }
 

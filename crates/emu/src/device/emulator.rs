@@ -20,6 +20,7 @@ use crate::calibration::Calibration;
 use crate::check::{Checker, Checks};
 use crate::code::{Code, window};
 use crate::copies::tensor;
+use crate::dataflow::FlowRequest;
 use crate::decode::{LaunchState, Request, decode};
 use crate::device::code_object::{self, LoadedObject};
 use crate::exec::cta_order;
@@ -54,9 +55,9 @@ pub struct Options {
     pub simd: Simd,
     /// Enabled checks. A launch with checks runs on one host thread.
     pub checks: Checks,
-    /// Maximum size in bytes of a launch's data flow; `None` to record none. A launch that records its data
-    /// flow runs on one host thread.
-    pub dataflow: Option<u64>,
+    /// What to record of a launch's data flow; `None` to record none. A launch that records its data flow
+    /// runs on one host thread.
+    pub dataflow: Option<FlowRequest>,
     /// Maximum number of bytes that a launch may print. The text of later calls is dropped.
     pub max_printed: u64,
     /// Whether multiplications and additions without a rounding mode are fused, as the assembler does by
@@ -312,7 +313,7 @@ impl Emulator {
         };
         let room = self.limit().saturating_sub(self.memory.used());
         let checking = Checker::bytes(o.checks, self.memory.used(), room);
-        let checker = Mutex::new(Checker::of(o.checks, o.dataflow, &launch, room));
+        let checker = Mutex::new(Checker::of(o.checks, o.dataflow.clone(), &launch, room));
         let room = room.saturating_sub(checking);
         let outcome = grid::run(&launch, &checker, threads, room)?;
         if let Some(c) = checker.into_inner().ok().flatten() {

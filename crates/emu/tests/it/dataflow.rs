@@ -41,7 +41,7 @@ fn case() -> Case {
 /// The launch's data flow, and what the buffer holds after it.
 fn recorded(seed: u64, limit: u64) -> (DataFlow, Vec<u32>) {
     let mut case = case();
-    case.options.dataflow = Some(limit);
+    case.options.dataflow = Some(FlowRequest { bytes: limit, ctas: None });
     case.data_flow(seed)
 }
 
@@ -124,7 +124,10 @@ fn softmax(target: &str) -> DataFlow {
     );
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/kernels/amd/");
     let job = Job::parse("launch.toml", &text, &|file| Ok(std::fs::read(format!("{folder}{file}")).unwrap()));
-    let mut device = Emulator::new(Options { dataflow: Some(1 << 24), ..Options::default() });
+    let mut device = Emulator::new(Options {
+        dataflow: Some(FlowRequest { bytes: 1 << 24, ctas: None }),
+        ..Options::default()
+    });
     prlx_driver::run(&mut device, &job.unwrap()).unwrap();
     device.take_dataflow().unwrap()
 }

@@ -17,7 +17,7 @@ use crate::recording::tensor_maps::encoded_as;
 use crate::rewritten_module::{Kernel, Module};
 
 /// A launch that is being captured.
-pub(super) struct Capture {
+pub(crate) struct Capture {
     launch: CapturedLaunch,
     /// Where it will be written.
     folder: PathBuf,

@@ -84,7 +84,7 @@ pub fn record_unchanged(
     if let Some((launch, streams)) = session.digest_queue.ended(launch, Streams::default()) {
         session.append(&launch, &streams);
     }
-    digested.then_some(HiddenParam::DigestOnly { number, stream })
+    digested.then_some(HiddenParam::Unrecorded { number, stream, capture: None })
 }
 
 /// A launch that is being recorded, until [`launch_queued`] gets it.
@@ -102,12 +102,14 @@ pub enum HiddenParam {
     Empty,
     /// The launch is recorded, and digested if the session asks for it.
     Recorded(RecordedLaunch),
-    /// The launch is digested, but not recorded.
-    DigestOnly {
+    /// The launch is digested or captured, but not recorded.
+    Unrecorded {
         /// Number of the launch.
         number: u64,
         /// The stream that it goes to.
         stream: *mut c_void,
+        /// Its capture, if the session asks for one.
+        capture: Option<Box<Capture>>,
     },
     /// The context of a graph's node, by its device address.
     Node(u64),
@@ -117,7 +119,7 @@ impl HiddenParam {
     /// The value that the kernel gets.
     pub fn value(&self) -> HiddenParameter {
         match self {
-            HiddenParam::Empty | HiddenParam::DigestOnly { .. } => HiddenParameter::default(),
+            HiddenParam::Empty | HiddenParam::Unrecorded { .. } => HiddenParameter::default(),
             HiddenParam::Recorded(launch) => launch.ticket.hidden,
             // The context is filled before each launch of the graph, so only its address is known now.
             HiddenParam::Node(context) => HiddenParameter { context: *context, ..HiddenParameter::default() },
@@ -159,7 +161,8 @@ pub fn begin_launch(
         Ok(ticket) => {
             Some(HiddenParam::Recorded(RecordedLaunch { ticket, context, number, stream, capture }))
         }
-        Err(_) => digested.then_some(HiddenParam::DigestOnly { number, stream }),
+        Err(_) if digested || capture.is_some() => Some(HiddenParam::Unrecorded { number, stream, capture }),
+        Err(_) => None,
     }
 }
 
@@ -168,24 +171,31 @@ pub fn launch_queued(hidden: HiddenParam, code: i32, called: [Instant; 2]) {
     let Some(Some(session)) = SESSION.get() else { return };
     let (number, stream) = match &hidden {
         HiddenParam::Recorded(launch) => (launch.number, launch.stream),
-        HiddenParam::DigestOnly { number, stream } => (*number, *stream),
+        HiddenParam::Unrecorded { number, stream, .. } => (*number, *stream),
         HiddenParam::Empty | HiddenParam::Node(_) => return,
     };
     // SAFETY: the program's launch into this stream returns only after this function, so the driver knows the
     // stream (P5). Later the recorder uses it only as a key.
     let stream = unsafe { Stream::foreign(stream) };
     session.digest_queue.launch_queued(number, stream, code == 0);
-    if let HiddenParam::Recorded(RecordedLaunch { mut ticket, context, capture, .. }) = hidden {
-        ticket.called = Some(called);
-        match code {
-            // If launches are blocking, the launch's own call returns its fault: the kernel has run.
-            code if launches_are_blocking() && (code == 0 || sticky(code)) => {
-                context.recorder.queued_alone(ticket, stream);
-                session.append_digested(&context, |queue, _| queue.take_ready(usize::MAX));
+    let capture = match hidden {
+        HiddenParam::Recorded(RecordedLaunch { mut ticket, context, capture, .. }) => {
+            ticket.called = Some(called);
+            match code {
+                // If launches are blocking, the launch's own call returns its fault: the kernel has run.
+                code if launches_are_blocking() && (code == 0 || sticky(code)) => {
+                    context.recorder.queued_alone(ticket, stream);
+                    session.append_digested(&context, |queue, _| queue.take_ready(usize::MAX));
+                }
+                0 => context.recorder.queued(ticket, stream),
+                _ => context.recorder.cancel(ticket),
             }
-            0 => context.recorder.queued(ticket, stream),
-            _ => context.recorder.cancel(ticket),
+            capture
         }
-        capture.into_iter().for_each(|capture| capture.finish(code));
+        HiddenParam::Unrecorded { capture, .. } => capture,
+        HiddenParam::Empty | HiddenParam::Node(_) => None,
+    };
+    if let Some(capture) = capture {
+        capture.finish(code);
     }
 }

@@ -4,13 +4,14 @@ use std::collections::BTreeSet;
 
 use anyhow::Result;
 use prlx_analyze::cause::{
-    DifferingOutput, ExplainedLaunch, SourceFiles, add_check_findings, add_error_of_both, explain,
+    self, DifferingOutput, ExplainedLaunch, SourceFiles, add_check_findings, add_error_of_both, explain,
+    storing_ctas,
 };
 use prlx_analyze::outputs::Tolerance;
 use prlx_analyze::report::{Cause, LaunchReport, Verdict};
 use prlx_driver::job::ArgValue;
 use prlx_driver::{Job, LaunchConfig, Output};
-use prlx_emu::Checks;
+use prlx_emu::{Checks, FlowRequest};
 use prlx_isa::view::{AsyncStep, Effect, Inst, Operand};
 use prlx_trace::WarpSize;
 use prlx_trace::check::{Allocation, Check, Findings, Grade};
@@ -24,6 +25,13 @@ use crate::device::{Device, DeviceChoice, DeviceOptions};
 
 /// Bytes that the data flow of one side may take.
 const DATAFLOW_BYTES: u64 = 1 << 30;
+
+/// How often both sides run to record the data flow of some CTAs: each time with those that the last one led
+/// to.
+const FLOW_ROUNDS: usize = 3;
+
+/// CTAs that are added at most, for one of these runs.
+const MORE_CTAS: usize = 32;
 
 /// Instructions of all CTAs together that a launch of a GPU may take on the CPU device: about a minute.
 const GPU_LAUNCH_STEPS: u64 = 100_000_000;
@@ -250,15 +258,61 @@ fn rerun(
         outputs: &outputs,
         files: [&a.files, &b.files],
     };
-    let causes = explain(&launch);
+    let whole = a.flow.complete && b.flow.complete || outputs.is_empty();
+    let found =
+        if whole { explain(&launch) } else { explain_ctas(&launch, (jobs, origin), device, monitor)? };
     let outputs_differ = !outputs.is_empty();
     Ok(Explanation {
-        causes,
+        causes: found.causes,
         one_source: one_source([&a, &b]),
         findings: [a.findings, b.findings],
         outputs_differ,
         stopped: [a.stopped, b.stopped],
     })
+}
+
+/// Explains differing outputs of launches whose whole data flow has no room: both sides run again, and record
+/// only the CTAs that stored the elements which are followed, and those that they read from.
+fn explain_ctas(
+    launch: &ExplainedLaunch<'_>,
+    (jobs, origin): (&[Job; 2], Origin),
+    device: &DeviceOptions,
+    monitor: &Monitor<'_>,
+) -> Result<cause::Explanation> {
+    let stored = storing_ctas(launch);
+    let same_grid = jobs[0].config.grid == jobs[1].config.grid;
+    let mut ctas = match same_grid {
+        true => [0, 1].map(|_| stored.iter().flatten().copied().collect()),
+        false => stored,
+    };
+    let mut found = cause::Explanation::default();
+    for _ in 0..FLOW_ROUNDS {
+        let mut flows = Vec::new();
+        for (job, ctas) in jobs.iter().zip(&ctas) {
+            monitor.check()?;
+            let activity =
+                monitor.activity(&format!("recording the data flow of {} CTAs of {}", ctas.len(), job.name));
+            let request = FlowRequest { bytes: DATAFLOW_BYTES, ctas: Some(ctas.clone()) };
+            flows.push(run_again(job, origin, device, None, request)?.0);
+            drop(activity);
+        }
+        if flows.iter().any(|flow| !flow.complete) && ctas.iter().any(|ctas| ctas.len() > 1) {
+            // Fewer elements then have a cause, but the right one.
+            for ctas in &mut ctas {
+                let kept = ctas.len().div_ceil(4);
+                *ctas = std::mem::take(ctas).into_iter().take(kept).collect();
+            }
+            continue;
+        }
+        found = explain(&ExplainedLaunch { flows: [&flows[0], &flows[1]], ..*launch });
+        let more: BTreeSet<u64> = found.unrecorded.iter().copied().take(MORE_CTAS).collect();
+        if more.is_empty() || ctas.iter().all(|ctas| more.is_subset(ctas)) {
+            break;
+        }
+        ctas.iter_mut().for_each(|ctas| ctas.extend(&more));
+    }
+    // What was recorded at first may reach an element as well.
+    Ok(if found.causes.is_empty() { explain(launch) } else { found })
 }
 
 /// The outputs of these runs that differ.
@@ -283,22 +337,38 @@ fn differing(
 
 fn again(job: &Job, origin: Origin, device: &DeviceOptions) -> Result<Side> {
     let checks = [Check::Bounds, Check::Race, Check::Init, Check::Sync, Check::Async];
+    // For PTX, the checks know warps of 32 lanes only; the data flow knows both sizes.
+    let checks = (job.object.is_some() || device.warp_size == WarpSize::W32)
+        .then(|| checks.into_iter().fold(Checks::NONE, Checks::with));
+    let request = FlowRequest { bytes: DATAFLOW_BYTES, ctas: None };
+    let (flow, findings, ended) = run_again(job, origin, device, checks, request)?;
+    let files = source_files(&flow, job);
+    // A kernel that faults leaves what it did until then.
+    let (outputs, stopped) = match ended {
+        Ok(outputs) => (outputs, None),
+        Err(why) => (Vec::new(), Some(why)),
+    };
+    Ok(Side { flow, files, findings, outputs, stopped })
+}
+
+/// Runs one side on the CPU device: its data flow, what the checks found, and its outputs or why it stopped.
+fn run_again(
+    job: &Job,
+    origin: Origin,
+    device: &DeviceOptions,
+    check: Option<Checks>,
+    request: FlowRequest,
+) -> Result<(DataFlow, Findings, Result<Vec<Output>, String>)> {
     let options = DeviceOptions {
         device: DeviceChoice::Cpu,
-        // For PTX, the checks know warps of 32 lanes only; the data flow knows both sizes.
-        check: (job.object.is_some() || device.warp_size == WarpSize::W32)
-            .then(|| checks.into_iter().fold(Checks::NONE, Checks::with)),
-        dataflow: Some(DATAFLOW_BYTES),
+        check,
+        dataflow: Some(request),
         timeout: None,
         max_steps: if origin == Origin::CpuDevice { device.max_steps } else { Some(steps_of_cta(job)) },
         ..device.clone()
     };
     let mut device = Device::open(&options)?;
-    // A kernel that faults leaves what it did until then.
-    let (outputs, stopped) = match prlx_driver::run::run(device.driver(), job) {
-        Ok(run) => (run.outputs, None),
-        Err(e) => (Vec::new(), Some(e.message)),
-    };
+    let ended = prlx_driver::run::run(device.driver(), job).map(|run| run.outputs).map_err(|e| e.message);
     let findings = device.findings(job);
     let mut flow = device.take_dataflow(job).unwrap_or_default();
     name_buffers(&mut flow, job);
@@ -306,8 +376,7 @@ fn again(job: &Job, origin: Origin, device: &DeviceOptions) -> Result<Side> {
     for (param, arg) in flow.params.iter_mut().zip(&job.args) {
         param.name.clone_from(&arg.name);
     }
-    let files = source_files(&flow, job);
-    Ok(Side { flow, files, findings, outputs, stopped })
+    Ok((flow, findings, ended))
 }
 
 /// The source files that instructions come from, as far as they can be read.

@@ -1,12 +1,15 @@
 //! Compares what the launches of two programs left in memory, and explains the first launch that differs.
 //!
-//! Level `path` records decisions only. So both programs run again, and the launches that are in doubt are
-//! captured: all before the first one that differs. Of many such launches, one more run of both at level
-//! `fingerprint` finds those that need it: the others read and store the same values.
+//! Level `path` records decisions only, and of large launches not all. So both programs run again, and the
+//! launches that are in doubt are captured: all before the first one that differs. Of many such launches, and
+//! of large ones, one more run of both at level `fingerprint` finds those that need it: the others decide,
+//! read and store the same values. If many are left, another run compares digests of their memory.
 //!
 //! # Invariants
-//! - A launch is `same` only if its numbers are equal, or the hashes of all its decisions, loads and stores.
-//! - Captured numbers decide, not hashes: stored addresses and results of atomics differ in equal runs too.
+//! - A launch is `same` only if its numbers are equal, the digests of all its memory, or the hashes of all its
+//!   decisions, loads and stores.
+//! - Captured numbers and digests decide, not hashes: stored addresses and results of atomics differ in equal
+//!   runs too.
 //!
 //! # Limitations
 //! - Hashes do not hold the places of stores. Launches whose scalar parameters differ are captured therefore.
@@ -16,7 +19,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
 use prlx_analyze::report::{CauseClass, LaunchPart, LaunchReport, Report, Verdict};
-use prlx_driver::session::Options;
+use prlx_driver::session::{NO_ROOM, Options};
 use prlx_trace::Level;
 
 use super::captured::Captures;
@@ -49,7 +52,7 @@ pub(super) fn compare_stored_values(report: &mut Report, recorded: &Recorded<'_>
     let digested = report.launches.iter().any(|l| l.culprit);
     let in_doubt = |l: &LaunchReport| {
         let differs = l.verdict == Verdict::Differs;
-        let unseen = l.unseen_memory.is_some() || differs && l.order;
+        let unseen = l.unseen_memory.is_some() || differs && l.order || had_no_room(l);
         options.outputs && !digested && unseen && (!differs || outputs_decide(l))
     };
     let differs = |l: &LaunchReport| {
@@ -59,9 +62,13 @@ pub(super) fn compare_stored_values(report: &mut Report, recorded: &Recorded<'_>
     let before = first.unwrap_or(report.launches.len());
     let mut unseen: Vec<usize> = (0..before).filter(|i| in_doubt(&report.launches[*i])).collect();
     let hashable = recorded.session.level.in_words();
-    let hashed = unseen.len() > MAX_CAPTURED && hashable;
+    let large = unseen.iter().any(|i| had_no_room(&report.launches[*i]));
+    let hashed = (unseen.len() > MAX_CAPTURED || large) && hashable;
     if hashed {
-        keep_differing(&mut unseen, report, recorded)?;
+        keep_differing(&mut unseen, report, recorded, &HASHES)?;
+    }
+    if unseen.len() > MAX_CAPTURED {
+        keep_differing(&mut unseen, report, recorded, &DIGESTS)?;
     }
     let all_captured = unseen.len() <= MAX_CAPTURED;
     unseen.truncate(MAX_CAPTURED);
@@ -71,7 +78,7 @@ pub(super) fn compare_stored_values(report: &mut Report, recorded: &Recorded<'_>
         false => compare_captured(report, recorded, &mut unseen, explained)?,
     };
     if differing.is_none() && !unseen.is_empty() && !hashed && hashable {
-        keep_differing(&mut unseen, report, recorded)?;
+        keep_differing(&mut unseen, report, recorded, &HASHES)?;
     }
     if first.is_none() && differing.is_none() {
         report.launches.iter_mut().filter(|l| in_doubt(l)).for_each(LaunchReport::leave_order_open);
@@ -145,47 +152,104 @@ fn compare_captured(
     Ok(differing)
 }
 
-/// Records both programs again at level `fingerprint`. Launches whose decisions, loads, stores and scalar
-/// parameters are all equal lose their gap; `unseen` keeps the others.
-fn keep_differing(unseen: &mut Vec<usize>, report: &mut Report, recorded: &Recorded<'_>) -> Result<()> {
+/// A way to compare launches without copies of their memory.
+struct Comparison {
+    /// What it does with stored values.
+    verb: &'static str,
+    /// How the names of its recordings end.
+    suffix: &'static str,
+    /// How launches are recorded for it.
+    options: fn(&Options) -> Options,
+}
+
+/// Hashes of decisions, loads and stores.
+const HASHES: Comparison = Comparison {
+    verb: "hash",
+    suffix: "-hashed",
+    options: |first| Options { level: Level::Fingerprint, ..first.clone() },
+};
+
+/// Digests of memory, before and after launches.
+const DIGESTS: Comparison = Comparison {
+    verb: "digest",
+    suffix: "-digested",
+    options: |first| Options { digest: Some(DIGESTED), ..first.clone() },
+};
+
+/// Bytes of a launch's memory that are digested at most.
+const DIGESTED: u64 = 4 << 30;
+
+/// Records these launches of both programs again. Those that have equal hashes or digests, and equal scalar
+/// parameters, lose their gap; `unseen` keeps the others.
+fn keep_differing(
+    unseen: &mut Vec<usize>,
+    report: &mut Report,
+    recorded: &Recorded<'_>,
+    by: &Comparison,
+) -> Result<()> {
     recorded.monitor.note(&format!(
-        "running both programs again to hash what {} stored (--no-outputs skips these runs)",
+        "running both programs again to {} what {} stored (--no-outputs skips these runs)",
+        by.verb,
         launches(unseen.len())
     ));
-    let options = Options { level: Level::Fingerprint, ..recorded.session.clone() };
-    let record = |side: usize| recorded.programs.record(side, "-hashed", &options, recorded.monitor);
-    let hashed = [record(0)?, record(1)?];
+    let options = (by.options)(recorded.session);
+    let again = |side: usize| {
+        let numbers = unseen.iter().map(|i| report.launches[*i].launch[side]);
+        recorded.record_launches(side, by.suffix, numbers, options.clone())
+    };
+    let again = [again(0)?, again(1)?];
     let compared = diff_sessions(
-        &hashed,
+        &again,
         report.names.clone(),
         (&options.kernels, &options.part),
         recorded.options.diff.clone(),
         None,
         recorded.monitor,
     )?;
-    let processes = match_processes(&hashed).pairs;
-    let equal: BTreeMap<(usize, [u64; 2]), &str> = compared
+    let processes = match_processes(&again).pairs;
+    let equal: BTreeMap<(usize, [u64; 2]), &LaunchReport> = compared
         .report
         .launches
         .iter()
         .filter(|l| l.verdict == Verdict::Same && l.unseen_memory.is_none())
         .filter(|l| !l.differences.iter().any(|d| d.what == LaunchPart::Input))
-        .map(|l| ((l.process as usize, l.launch), l.kernel.as_str()))
+        .map(|l| ((l.process as usize, l.launch), l))
         .collect();
     let mut agree = BTreeSet::new();
     for i in unseen.iter().copied() {
         let launch = &mut report.launches[i];
-        let file = |side: usize| recorded.file_again(side, launch.process, &hashed[side]);
+        let file = |side: usize| recorded.file_again(side, launch.process, &again[side]);
         let Some(pair) = file(0).zip(file(1)) else { continue };
         let Some(process) = processes.iter().position(|p| *p == pair) else { continue };
-        if equal.get(&(process, launch.launch)).is_some_and(|kernel| *kernel == launch.kernel) {
-            launch.memory_was_compared();
-            launch.conclude();
-            agree.insert(i);
+        let Some(now) = equal.get(&(process, launch.launch)).filter(|l| l.kernel == launch.kernel) else {
+            continue;
+        };
+        if had_no_room(launch) {
+            launch.notes.push(format!(
+                "level {} had no room for all of it: {}",
+                launch.level.label(),
+                BY_HASH
+            ));
+            (launch.level, launch.skipped) = (now.level, now.skipped.clone());
+            launch.coverage = now.coverage.clone();
+            launch.gaps.clear();
         }
+        launch.memory_was_compared();
+        launch.conclude();
+        agree.insert(i);
     }
     unseen.retain(|i| !agree.contains(i));
     Ok(())
+}
+
+/// What a report says of a launch that was compared by hashes, because its decisions had no room.
+const BY_HASH: &str = "another run of both sides compared the hashes of what it decided, loaded and stored \
+     (--memory makes more room)";
+
+/// Whether the recorder's memory was too small for a launch, or for a part of it.
+fn had_no_room(l: &LaunchReport) -> bool {
+    let lost = l.coverage.elements.iter().any(|e| e.dropped > 0);
+    lost || l.skipped.iter().flatten().any(|why| why.starts_with(NO_ROOM))
 }
 
 /// Whether equal outputs would make a launch `same` that differs: if only its geometry does, or only

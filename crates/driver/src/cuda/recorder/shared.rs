@@ -15,6 +15,7 @@ use crate::cuda::recorder::launch::UnrecordedReason;
 use crate::cuda::recorder::layout::{CONTEXT, ContextKind, Layout, ProbeContext, Slot};
 use crate::cuda::recorder::limits::{MAX_DELIVERY_WAIT, MAX_LAUNCH_WAIT, NOTICED, SPIN, STALL, UPLOAD};
 use crate::cuda::recorder::state::{AwaitedEvent, Generation, Phase, Placement, State};
+use crate::session::NO_ROOM;
 
 /// Data of the program's threads and the recorder's threads.
 pub(super) struct Shared {
@@ -286,7 +287,7 @@ impl Shared {
                 || "the recording has ended".to_owned(),
                 |dead| format!("recording stopped: {dead}"),
             ),
-            _ => "there was no room for it; --memory makes more".to_owned(),
+            _ => format!("{NO_ROOM} for it; --memory makes more"),
         }
     }
 }
