@@ -1,6 +1,6 @@
 // A chain of launches, each from what the one before left. argv: which of them is another kernel of the same name, how the
 // parameters come (one, buffer; padded: in a structure, for which what lies in its padding comes last), whether its module can
-// be rewritten (new, old), what else is launched (graph), and how many of them there are.
+// be rewritten (new, old), what else is launched (graph), how many of them there are, and how many CTAs each has.
 #include "cu.h"
 
 static void replace(char *text, const char *from, const char *to) {
@@ -13,7 +13,7 @@ int main(int argc, char **argv) {
     int wrong = argc > 1 ? atoi(argv[1]) : -1, buffers = argc > 2 && !strcmp(argv[2], "buffer");
     int padded = argc > 2 && !strcmp(argv[2], "padded"), padding = padded && argc > 4 ? atoi(argv[4]) : 0;
     int old = argc > 3 && !strcmp(argv[3], "old"), graphs = argc > 4 && !strcmp(argv[4], "graph");
-    int launches = argc > 5 ? atoi(argv[5]) : 6;
+    int launches = argc > 5 ? atoi(argv[5]) : 6, ctas = argc > 6 ? atoi(argv[6]) : 2;
     CUmodule modules[2];
     CUfunction functions[2];
     CUstream stream;
@@ -50,7 +50,7 @@ int main(int argc, char **argv) {
         memset(&part.more, padding, 4 + sizeof part.rest + 1);
         void *whole[] = {&part};
         CUfunction function = functions[i == wrong];
-        OK(cuLaunchKernel(function, 2, 1, 1, 32, 1, 1, 0, stream, buffers ? 0 : padded ? whole : params, buffers ? extra : 0));
+        OK(cuLaunchKernel(function, ctas, 1, 1, 32, 1, 1, 0, stream, buffers ? 0 : padded ? whole : params, buffers ? extra : 0));
     }
     if (graphs) {
         CUgraph graph;

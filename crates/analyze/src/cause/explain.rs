@@ -229,12 +229,17 @@ fn cause(walk: &Walk<'_>, found: &Found, output: &DifferingOutput, element: u64)
             (CauseClass::Order, Some(_)) => ORDER_ADVICE.to_owned(),
             (class, _) => class.advice().to_owned(),
         },
-        places: [0, 1]
-            .map(|s| found.places[s].and_then(|at| place(walk.flows[s], with_line(walk, &chain, s, at)))),
+        places: found_places(walk, found),
         other: found.other.and_then(|(side, at)| place(walk.flows[side], at)),
         steps: steps(walk, &chain),
         uncertain: None,
     }
+}
+
+/// By side: the place of a first difference.
+pub(super) fn found_places(walk: &Walk<'_>, found: &Found) -> [Option<CausePlace>; 2] {
+    let chain = walk.chain(found.pair);
+    [0, 1].map(|s| found.places[s].and_then(|at| place(walk.flows[s], with_line(walk, &chain, s, at))))
 }
 
 /// The visit, or if its instruction has no line of source, the nearest one on the way to it that has.

@@ -39,6 +39,6 @@ mod tiles;
 mod value;
 mod walk;
 
-pub use checks::{add_check_findings, add_error_of_both};
+pub use checks::{add_check_findings, add_error_of_both, explain_error};
 pub use explain::{DifferingOutput, ExplainedLaunch, Explanation, explain, storing_ctas};
 pub use source_changes::SourceFiles;

@@ -91,8 +91,36 @@ impl<'a> Walk<'a> {
         sources: [Source; 2],
         users: [At; 2],
     ) -> Walk<'a> {
+        let mut walk = Walk::at(flows, code, same_geometry, sources, users);
+        walk.follow(0);
+        walk
+    }
+    /// Follows back why the thread of `at`, a visit of `side`, does not come to its instruction as often on the
+    /// other side; `None` if it does.
+    pub fn of_visit(
+        flows: [&'a Flow<'a>; 2],
+        code: &'a CodeMatch,
+        same_geometry: bool,
+        (side, at): (usize, At),
+    ) -> Option<Walk<'a>> {
+        let nothing = [Source::Nothing, Source::Nothing];
+        let mut walk = Walk::at(flows, code, same_geometry, nothing, [at; 2]);
+        if !walk.missing(0, side, at, None) {
+            return None;
+        }
+        walk.follow(1);
+        Some(walk)
+    }
+    /// A walk that is at its first pair.
+    fn at(
+        flows: [&'a Flow<'a>; 2],
+        code: &'a CodeMatch,
+        same_geometry: bool,
+        sources: [Source; 2],
+        users: [At; 2],
+    ) -> Walk<'a> {
         let first = Pair { sources, users, context: Context::Data, parent: None };
-        let mut walk = Walk {
+        Walk {
             flows,
             code,
             same_geometry,
@@ -100,14 +128,15 @@ impl<'a> Walk<'a> {
             found: Vec::new(),
             unrecorded: BTreeSet::new(),
             seen: HashSet::new(),
-        };
-        let mut next = 0;
-        while next < walk.pairs.len() && next < MAX_PAIRS {
-            let pair = walk.pairs[next].clone();
-            walk.step(next, &pair);
+        }
+    }
+    /// Takes all pairs from `next` on.
+    fn follow(&mut self, mut next: usize) {
+        while next < self.pairs.len() && next < MAX_PAIRS {
+            let pair = self.pairs[next].clone();
+            self.step(next, &pair);
             next += 1;
         }
-        walk
     }
     /// The best of what was found: on the one line that differs, then the best rank, and of that what was
     /// executed first.

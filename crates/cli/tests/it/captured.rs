@@ -57,7 +57,8 @@ fn what_launches_store_is_compared_by_default() {
     let (code, _, err) = compare("-1 one new", "5 one new", &["--atol", "1", "--no-outputs"]);
     assert!(code == Some(2) && err.contains("need the numbers of outputs"), "{err}");
     let (code, out, err) = compare("-1 one new", "-1 one new", &[]);
-    assert!(code == Some(0) && err.contains("to compare what 6 launches stored"), "{out}{err}");
+    assert!(code == Some(0) && err.contains("to digest what 6 launches stored"), "{out}{err}");
+    assert!(!err.contains("to compare what"), "{err}");
     // Hashes choose among many launches.
     let (code, out, err) = compare("-1 one new none 40", "39 one new none 40", &[]);
     assert!(code == Some(1) && out.contains("launch 39") && out.contains("y[1] "), "{out}{err}");
@@ -67,6 +68,22 @@ fn what_launches_store_is_compared_by_default() {
     // A graph's launch is not captured, and hashes tell that it is equal.
     let (code, out, err) = compare("-1 one new graph", "-1 one new graph", &[]);
     assert!(code == Some(0) && err.contains("to hash what 1 launch stored"), "{out}{err}");
+}
+
+/// Decisions of large launches have no room in the recorder's memory; their hashes have, and captures need none.
+#[test]
+fn launches_without_room_are_hashed_and_captured() {
+    let folder = folder("captured", "room");
+    let Some(chain) = program(&folder, "chain") else { return };
+    let compare = |wrong: &str| {
+        let [a, b] = ["-1", wrong].map(|wrong| format!("{chain} {wrong} one new none 3 24000"));
+        prlx(&folder, &["compare", "--memory", "8", "--a", &a, "--b", &b], &[])
+    };
+    let (code, out, err) = compare("-1");
+    assert!(code == Some(0) && out.contains("had no room for all of it"), "{out}{err}");
+    assert!(err.contains("to hash what 3 launches stored") && !err.contains("to digest"), "{err}");
+    let (code, out, err) = compare("2");
+    assert!(code == Some(1) && out.contains("launch 2") && out.contains("y[1] "), "{out}{err}");
 }
 
 #[test]
@@ -170,9 +187,9 @@ fn work_from_a_counter_is_a_matter_of_order() {
     let (code, out, err) = compare("sum 1", &[]);
     assert!(code == Some(1) && out.contains("(class: order)") && out.contains("add.cu:7"), "{out}{err}");
     assert!(out.contains("under two schedules"), "{out}{err}");
-    // More launches than are captured: the others stay open, and digests decide them all.
+    // More launches than are captured: digests decide them all.
     let (code, out, err) = compare("tile 33", &[]);
-    assert!(code == Some(3) && out.contains("can decide there"), "{out}{err}");
+    assert!(code == Some(0) && out.contains("in 33 launches of them"), "{out}{err}");
     let (code, out, err) = compare("tile 33", &["--digest"]);
     assert_eq!(code, Some(0), "{out}{err}");
 }

@@ -3,7 +3,7 @@
 
 use crate::case::Case;
 use prlx_driver::Job;
-use prlx_emu::{Emulator, Options};
+use prlx_emu::{Emulator, FlowRequest, Options};
 use prlx_trace::check::Space;
 use prlx_trace::dataflow::{AccessKind, Action, DataFlow, Operand, Operation};
 use prlx_trace::kernel::Scalar;

@@ -2,7 +2,7 @@
 
 use crate::case::Case;
 use prlx_driver::{Driver, ErrorKind, LaunchConfig, ModuleCode};
-use prlx_emu::{Checks, Emulator};
+use prlx_emu::{Checks, Emulator, FlowRequest};
 use prlx_plan::{Plan, RecordingRequest};
 use prlx_trace::check::Check;
 use prlx_trace::dataflow::Visit;

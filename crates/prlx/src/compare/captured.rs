@@ -54,7 +54,7 @@ impl<'a> Captures<'a> {
     pub(super) fn make(recorded: &'a Recorded<'a>, launches: &[[u64; 2]]) -> Result<Captures<'a>> {
         let bytes = (TOTAL_BYTES / launches.len().max(1) as u64).min(LAUNCH_BYTES);
         let make = |side: usize| {
-            let options = Options { capture: Some(bytes), ..recorded.session.clone() };
+            let options = Options { capture: Some(bytes), digest: None, ..recorded.session.clone() };
             recorded.record_launches(side, "-captured", launches.iter().map(|pair| pair[side]), options)
         };
         Ok(Captures { recorded, made: [make(0)?, make(1)?] })

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use anyhow::Result;
 use prlx_analyze::cause::{
     self, DifferingOutput, ExplainedLaunch, SourceFiles, add_check_findings, add_error_of_both, explain,
-    storing_ctas,
+    explain_error, storing_ctas,
 };
 use prlx_analyze::outputs::Tolerance;
 use prlx_analyze::report::{Cause, LaunchReport, Verdict};
@@ -239,14 +239,11 @@ fn rerun(
     tolerance: Option<Tolerance>,
     monitor: &Monitor<'_>,
 ) -> Result<Explanation> {
-    let side = |job: &Job| {
-        monitor.check()?;
-        let activity = monitor.activity(&format!("looking for the cause in {}", job.name));
-        let side = again(job, origin, device);
-        drop(activity);
-        side
-    };
-    let [mut a, mut b] = [side(&jobs[0])?, side(&jobs[1])?];
+    monitor.check()?;
+    let activity =
+        monitor.activity(&format!("looking for the cause in {} and {}", jobs[0].name, jobs[1].name));
+    let [mut a, mut b] = at_once(|side| again(&jobs[side], origin, device))?;
+    drop(activity);
     if origin == Origin::Program {
         ignore_unchanged(jobs, [&mut a.outputs, &mut b.outputs]);
     }
@@ -259,8 +256,11 @@ fn rerun(
         files: [&a.files, &b.files],
     };
     let whole = a.flow.complete && b.flow.complete || outputs.is_empty();
-    let found =
+    let mut found =
         if whole { explain(&launch) } else { explain_ctas(&launch, (jobs, origin), device, monitor)? };
+    if found.causes.is_empty() {
+        found.causes.extend(explain_error(&launch));
+    }
     let outputs_differ = !outputs.is_empty();
     Ok(Explanation {
         causes: found.causes,
@@ -285,17 +285,18 @@ fn explain_ctas(
         true => [0, 1].map(|_| stored.iter().flatten().copied().collect()),
         false => stored,
     };
+    // With it, a run goes on behind an access that is out of bounds, as the first one did.
+    let bounds = Some(Checks::NONE.with(Check::Bounds));
     let mut found = cause::Explanation::default();
     for _ in 0..FLOW_ROUNDS {
-        let mut flows = Vec::new();
-        for (job, ctas) in jobs.iter().zip(&ctas) {
-            monitor.check()?;
-            let activity =
-                monitor.activity(&format!("recording the data flow of {} CTAs of {}", ctas.len(), job.name));
-            let request = FlowRequest { bytes: DATAFLOW_BYTES, ctas: Some(ctas.clone()) };
-            flows.push(run_again(job, origin, device, None, request)?.0);
-            drop(activity);
-        }
+        monitor.check()?;
+        let most = ctas[0].len().max(ctas[1].len());
+        let activity = monitor.activity(&format!("recording the data flow of {most} CTAs"));
+        let flows = at_once(|side| {
+            let request = FlowRequest { bytes: DATAFLOW_BYTES, ctas: Some(ctas[side].clone()) };
+            Ok(run_again(&jobs[side], origin, device, bounds, request)?.0)
+        })?;
+        drop(activity);
         if flows.iter().any(|flow| !flow.complete) && ctas.iter().any(|ctas| ctas.len() > 1) {
             // Fewer elements then have a cause, but the right one.
             for ctas in &mut ctas {
@@ -313,6 +314,15 @@ fn explain_ctas(
     }
     // What was recorded at first may reach an element as well.
     Ok(if found.causes.is_empty() { explain(launch) } else { found })
+}
+
+/// Does the same work for both sides, on two threads.
+fn at_once<T: Send>(side: impl Fn(usize) -> Result<T> + Sync) -> Result<[T; 2]> {
+    let (a, b) = std::thread::scope(|scope| {
+        let second = scope.spawn(|| side(1));
+        (side(0), second.join())
+    });
+    Ok([a?, b.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?])
 }
 
 /// The outputs of these runs that differ.

@@ -69,7 +69,7 @@ impl Recorded<'_> {
     ) -> Result<Session> {
         let launches = numbers.map(|n| (n, n + 1)).collect();
         let part = LaunchPart::default();
-        let options = Options { part, launches, skip: 0, count: None, time: None, digest: None, ..options };
+        let options = Options { part, launches, skip: 0, count: None, time: None, ..options };
         self.programs.record(side, suffix, &options, self.monitor)
     }
 

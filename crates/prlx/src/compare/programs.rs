@@ -89,7 +89,7 @@ fn attach_operands(report: &mut Report, recorded: &Recorded<'_>) -> Result<()> {
         let module =
             module.and_then(|m| first.modules.get(m.index())).context("the launch has no module")?.digest;
         let zoom = Some(Zoom { module, window });
-        let options = Options { level: Level::Operands, zoom, ..recorded.session.clone() };
+        let options = Options { level: Level::Operands, zoom, digest: None, ..recorded.session.clone() };
         let closer = recorded.record_launches(side, "-closer", [number].into_iter(), options)?;
         let now = recorded.file_again(side, launch.process, &closer);
         *again = now.map(|now| read_file(&closer, now)).transpose()?;

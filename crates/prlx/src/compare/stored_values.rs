@@ -1,9 +1,12 @@
 //! Compares what the launches of two programs left in memory, and explains the first launch that differs.
 //!
-//! Level `path` records decisions only, and of large launches not all. So both programs run again, and the
-//! launches that are in doubt are captured: all before the first one that differs. Of many such launches, and
-//! of large ones, one more run of both at level `fingerprint` finds those that need it: the others decide,
-//! read and store the same values. If many are left, another run compares digests of their memory.
+//! Level `path` records decisions only, and of large launches not all. So both programs run again for the
+//! launches that are in doubt: all before the first one that differs. The cheapest ways come first:
+//!
+//! 1. Of many such launches, and of large ones, a run at level `fingerprint` tells which decide, read and
+//!    store the same values.
+//! 2. Digests of memory before and after tell which leave the same, unless the launch that differs is known.
+//! 3. The others are captured, and compared as numbers.
 //!
 //! # Invariants
 //! - A launch is `same` only if its numbers are equal, the digests of all its memory, or the hashes of all its
@@ -67,12 +70,13 @@ pub(super) fn compare_stored_values(report: &mut Report, recorded: &Recorded<'_>
     if hashed {
         keep_differing(&mut unseen, report, recorded, &HASHES)?;
     }
-    if unseen.len() > MAX_CAPTURED {
+    let explained = first.filter(|_| options.explain);
+    // Digests need no copies of memory. A launch that is to be explained is captured anyway.
+    if unseen.len() > MAX_CAPTURED || explained.is_none() && !unseen.is_empty() {
         keep_differing(&mut unseen, report, recorded, &DIGESTS)?;
     }
     let all_captured = unseen.len() <= MAX_CAPTURED;
     unseen.truncate(MAX_CAPTURED);
-    let explained = first.filter(|_| options.explain);
     let differing = match unseen.is_empty() && explained.is_none() {
         true => None,
         false => compare_captured(report, recorded, &mut unseen, explained)?,
@@ -166,7 +170,7 @@ struct Comparison {
 const HASHES: Comparison = Comparison {
     verb: "hash",
     suffix: "-hashed",
-    options: |first| Options { level: Level::Fingerprint, ..first.clone() },
+    options: |first| Options { level: Level::Fingerprint, digest: None, ..first.clone() },
 };
 
 /// Digests of memory, before and after launches.
@@ -224,18 +228,15 @@ fn keep_differing(
         let Some(now) = equal.get(&(process, launch.launch)).filter(|l| l.kernel == launch.kernel) else {
             continue;
         };
-        if had_no_room(launch) {
-            launch.notes.push(format!(
-                "level {} had no room for all of it: {}",
-                launch.level.label(),
-                BY_HASH
-            ));
-            (launch.level, launch.skipped) = (now.level, now.skipped.clone());
-            launch.coverage = now.coverage.clone();
-            launch.gaps.clear();
+        if had_no_room(launch) || launch.verdict == Verdict::Differs {
+            // The runs that agree say more: all was recorded, or the order of threads made no difference.
+            let lost = had_no_room(launch).then(|| format!("level {} {BY_HASH}", launch.level.label()));
+            *launch = LaunchReport { process: launch.process, ..(*now).clone() };
+            launch.notes.extend(lost);
+        } else {
+            launch.memory_was_compared();
+            launch.conclude();
         }
-        launch.memory_was_compared();
-        launch.conclude();
         agree.insert(i);
     }
     unseen.retain(|i| !agree.contains(i));
@@ -243,8 +244,8 @@ fn keep_differing(
 }
 
 /// What a report says of a launch that was compared by hashes, because its decisions had no room.
-const BY_HASH: &str = "another run of both sides compared the hashes of what it decided, loaded and stored \
-     (--memory makes more room)";
+const BY_HASH: &str = "had no room for all of it, so the hashes of what it decided, loaded and stored were \
+     compared, in another run of both sides (--memory makes more room)";
 
 /// Whether the recorder's memory was too small for a launch, or for a part of it.
 fn had_no_room(l: &LaunchReport) -> bool {
