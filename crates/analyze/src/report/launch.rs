@@ -11,6 +11,10 @@ use super::plain_data::data;
 use super::source::SiteInfo;
 use super::verdict::{LaunchPart, Verdict, WhyUncompared};
 
+/// The note on a launch whose decisions had no room in the recorder's memory, and that is the same by hashes.
+pub const HASHED_FOR_ROOM: &str = "there was no room for all decisions, so the hashes of what was decided, loaded \
+     and stored were compared, in another run of both sides (--memory makes more room)";
+
 data! {
     /// Two launches, compared.
     struct LaunchReport {

@@ -80,7 +80,7 @@ fn launches_without_room_are_hashed_and_captured() {
         prlx(&folder, &["compare", "--memory", "8", "--a", &a, "--b", &b], &[])
     };
     let (code, out, err) = compare("-1");
-    assert!(code == Some(0) && out.contains("had no room for all of it"), "{out}{err}");
+    assert!(code == Some(0) && out.contains("there was no room for all decisions"), "{out}{err}");
     assert!(err.contains("to hash what 3 launches stored") && !err.contains("to digest"), "{err}");
     let (code, out, err) = compare("2");
     assert!(code == Some(1) && out.contains("launch 2") && out.contains("y[1] "), "{out}{err}");

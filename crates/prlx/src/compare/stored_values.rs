@@ -21,7 +21,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
-use prlx_analyze::report::{CauseClass, LaunchPart, LaunchReport, Report, Verdict};
+use prlx_analyze::report::{CauseClass, HASHED_FOR_ROOM, LaunchPart, LaunchReport, Report, Verdict};
 use prlx_driver::session::{NO_ROOM, Options};
 use prlx_trace::Level;
 
@@ -230,7 +230,7 @@ fn keep_differing(
         };
         if had_no_room(launch) || launch.verdict == Verdict::Differs {
             // The runs that agree say more: all was recorded, or the order of threads made no difference.
-            let lost = had_no_room(launch).then(|| format!("level {} {BY_HASH}", launch.level.label()));
+            let lost = had_no_room(launch).then(|| HASHED_FOR_ROOM.to_owned());
             *launch = LaunchReport { process: launch.process, ..(*now).clone() };
             launch.notes.extend(lost);
         } else {
@@ -242,10 +242,6 @@ fn keep_differing(
     unseen.retain(|i| !agree.contains(i));
     Ok(())
 }
-
-/// What a report says of a launch that was compared by hashes, because its decisions had no room.
-const BY_HASH: &str = "had no room for all of it, so the hashes of what it decided, loaded and stored were \
-     compared, in another run of both sides (--memory makes more room)";
 
 /// Whether the recorder's memory was too small for a launch, or for a part of it.
 fn had_no_room(l: &LaunchReport) -> bool {

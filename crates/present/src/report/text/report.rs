@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use prlx_analyze::report::{LaunchPart, LaunchReport, ProcessPair, Report, Verdict};
+use prlx_analyze::report::{HASHED_FOR_ROOM, LaunchPart, LaunchReport, ProcessPair, Report, Verdict};
 
 use super::{cause, finding, output};
 use crate::format::{Ink, Style, clean, clip, count, number, pad, plain_name, wrap};
@@ -78,6 +78,11 @@ pub fn text(out: &mut impl Write, report: &Report, style: &Style) -> io::Result<
                 "  in {n} of them, threads behave differently because of their order or timing, and the \
                  outputs agree (--strict counts it)"
             )?;
+        }
+        let hashed =
+            same.iter().filter(|l| l.notes.iter().any(|note| note == HASHED_FOR_ROOM)).count() as u64;
+        if hashed > 0 {
+            writeln!(out, "  {}: {HASHED_FOR_ROOM}", count(hashed, "launch of them", "launches of them"))?;
         }
     }
     Ok(())
