@@ -168,8 +168,8 @@ fn errors_alone<'a>(findings: [&'a Findings; 2]) -> impl Iterator<Item = (usize,
     })
 }
 
-/// The cause of an error of one side in an access that the same thread does not come to on the other side: the
-/// branch or the guard at which they part. `None` if there is no such error.
+/// The cause of an access of one side that is out of bounds or misaligned, and that the same thread does not
+/// come to on the other side: the branch or the guard at which they part. `None` if there is no such error.
 pub fn explain_error(launch: &ExplainedLaunch<'_>) -> Option<Cause> {
     let flows = launch.flows.map(Flow::new);
     let flows = [&flows[0], &flows[1]];
@@ -177,7 +177,8 @@ pub fn explain_error(launch: &ExplainedLaunch<'_>) -> Option<Cause> {
     let [a, b] = launch.flows;
     let same_geometry = a.grid == b.grid && a.block == b.block;
     errors_alone(launch.findings).find_map(|(side, finding)| {
-        let check = ByCheck { side, finding, class: class(finding.kind)? };
+        let class = class(finding.kind).filter(|class| *class == CauseClass::Address)?;
+        let check = ByCheck { side, finding, class };
         let access = finding.sides.first()?;
         let (place, threads) = (access.place.as_ref()?, access.threads?);
         let position = |d: Dim3| [d.x, d.y, d.z];
