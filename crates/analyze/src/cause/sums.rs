@@ -21,6 +21,8 @@ use crate::report::CauseClass;
 
 /// The most addends of a sum; longer sums are not taken apart.
 const MAX_TERMS: usize = 1 << 16;
+/// The most addends of all sums of a walk: along a loop that adds, each value is a sum of all values before it.
+pub(super) const MAX_TERMS_OF_WALK: usize = 1 << 18;
 /// The most pairs of addends that are followed further.
 const MAX_FOLLOWED: usize = 16;
 
@@ -92,8 +94,8 @@ fn number(flow: &Flow<'_>, source: &Source, at: At, ty: Scalar) -> Option<f64> {
 }
 
 impl Sum {
-    /// The addends of a source; `None` if it is no sum.
-    fn of(flow: &Flow<'_>, source: &Source) -> Option<Sum> {
+    /// The addends of a source; `None` if it is no sum, or has more addends than are left.
+    fn of(flow: &Flow<'_>, source: &Source, terms_left: &mut usize) -> Option<Sum> {
         let (first, at) = adder(flow, source.clone(), false)?;
         let instruction = flow.instruction(at)?;
         let atomic = instruction.action == Action::Atomic;
@@ -101,6 +103,7 @@ impl Sum {
         let mut sum = Sum { terms: Vec::new(), last: at, ty: instruction.ty, whole, atomic };
         let mut work = vec![Item { source: first, user: at, sign: 1.0, product: false }];
         while let Some(item) = work.pop() {
+            *terms_left = terms_left.checked_sub(1)?;
             if sum.terms.len() + work.len() > MAX_TERMS {
                 return None;
             }
@@ -239,7 +242,7 @@ fn adder(flow: &Flow<'_>, mut source: Source, whole: bool) -> Option<(Source, At
 impl Walk<'_> {
     /// Follows two sums by their addends. Returns whether the pair is one of sums.
     pub fn sum(&mut self, pair: usize, p: &Pair) -> bool {
-        let sums = [0, 1].map(|s| Sum::of(self.flows[s], &p.sources[s]));
+        let sums = [0, 1].map(|s| Sum::of(self.flows[s], &p.sources[s], &mut self.terms_left));
         let [Some(a), Some(b)] = sums else { return false };
         if a.terms.len().max(b.terms.len()) < 2 {
             return false;

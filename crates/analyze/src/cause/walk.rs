@@ -15,6 +15,7 @@ use prlx_trace::dataflow::{Action, Instruction, Operand};
 
 use super::code_match::{CodeMatch, alike, commutes, contracted};
 use super::flow::{At, Flow, Source, Word, Writer, lanes};
+use super::sums::MAX_TERMS_OF_WALK;
 use super::value::{Canonical, canonical, same_half};
 use crate::report::CauseClass;
 
@@ -79,6 +80,8 @@ pub(super) struct Walk<'a> {
     pub found: Vec<Found>,
     /// CTAs that wrote what the walk met, and whose data flow is not recorded. It ends there.
     pub unrecorded: BTreeSet<u64>,
+    /// Addends of sums that may still be looked at.
+    pub terms_left: usize,
     seen: HashSet<[Source; 2]>,
 }
 
@@ -127,6 +130,7 @@ impl<'a> Walk<'a> {
             pairs: vec![first],
             found: Vec::new(),
             unrecorded: BTreeSet::new(),
+            terms_left: MAX_TERMS_OF_WALK,
             seen: HashSet::new(),
         }
     }

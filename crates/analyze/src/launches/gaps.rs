@@ -32,8 +32,8 @@ fn is_value(s: &Site) -> bool {
 /// Why a recording at this level does not tell what the kernel left in memory, unless it has digests or
 /// outputs. `None` if it does, or if the kernel stores nothing.
 ///
-/// Levels `fingerprint` and `events` hash what each lane stores. This determines the content of memory, but
-/// for sums of floating-point numbers by atomics, which depend on the order of threads.
+/// Levels `fingerprint` and `events` hash what each lane stores, and not where. In one code, this determines the
+/// content of memory, but for sums of floating-point numbers by atomics, which depend on the order of threads.
 ///
 /// # Limitations
 /// Threads that store to one place without synchronisation, and exchanges, also leave a content that depends
@@ -57,6 +57,10 @@ pub(crate) fn unseen_memory(
         Level::Values if any(stores) => Some(
             "what the kernel stored was compared by hashes of a few bits only (--digest compares memory, --level \
              fingerprint stored values)",
+        ),
+        Level::Fingerprint | Level::Events if any(stores) && modules[0].digest != modules[1].digest => Some(
+            "where the kernel stored was not compared: the code differs, and hashes hold values only (--digest \
+             compares memory)",
         ),
         Level::Fingerprint | Level::Events if any(sums_floats) => Some(
             "what the kernel's atomics left was not compared: sums of floating-point numbers depend on the order \
@@ -185,4 +189,21 @@ pub(crate) fn coverage_gaps(c: &Coverage, launches: [&Launch; 2], gaps: &mut Gap
 
 pub(crate) fn plural<'a>(n: u64, one: &'a str, many: &'a str) -> &'a str {
     if n == 1 { one } else { many }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hashes_do_not_tell_where_other_code_stores() {
+        let store = Site { class: SiteClass::Store, ..Site::default() };
+        let module = |digest: u128| Module { digest, sites: vec![store.clone()], ..Module::default() };
+        let reach = BTreeSet::from([FuncId(0)]);
+        let unseen = |level: Level, b: u128| unseen_memory([&module(1), &module(b)], [&reach; 2], level);
+        for level in [Level::Fingerprint, Level::Events] {
+            assert_eq!(unseen(level, 1), None);
+            assert!(unseen(level, 2).is_some_and(|gap| gap.starts_with("where the kernel stored")));
+        }
+    }
 }

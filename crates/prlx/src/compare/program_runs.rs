@@ -67,7 +67,7 @@ impl Recorded<'_> {
         numbers: impl Iterator<Item = u64>,
         options: Options,
     ) -> Result<Session> {
-        let launches = numbers.map(|n| (n, n + 1)).collect();
+        let launches = ranges(numbers);
         let part = LaunchPart::default();
         let options = Options { part, launches, skip: 0, count: None, time: None, ..options };
         self.programs.record(side, suffix, &options, self.monitor)
@@ -84,5 +84,42 @@ impl Recorded<'_> {
         let first = self.file(side, process)?;
         let same = match_processes(&[self.sides[side].clone(), made.clone()]).pairs;
         same.into_iter().find(|(then, _)| *then == first).map(|(_, now)| now)
+    }
+}
+
+/// Launch numbers as half-open ranges. Programs get them through their environment, which has little room: of
+/// many ranges, near ones become one.
+fn ranges(numbers: impl Iterator<Item = u64>) -> Vec<(u64, u64)> {
+    let mut numbers: Vec<u64> = numbers.collect();
+    numbers.sort_unstable();
+    let mut gap = 0;
+    loop {
+        let mut ranges: Vec<(u64, u64)> = Vec::new();
+        for &n in &numbers {
+            match ranges.last_mut() {
+                Some((_, end)) if n <= end.saturating_add(gap) => *end = n + 1,
+                _ => ranges.push((n, n + 1)),
+            }
+        }
+        if ranges.len() <= MAX_RANGES {
+            return ranges;
+        }
+        gap = 2 * gap + 1;
+    }
+}
+
+/// The most ranges of launch numbers that a program gets.
+const MAX_RANGES: usize = 1000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn launch_numbers_become_few_ranges() {
+        assert_eq!(ranges([5, 1, 2, 3, 9].into_iter()), [(1, 4), (5, 6), (9, 10)]);
+        let few = ranges((0..100_000).map(|n| 3 * n));
+        assert!(few.len() <= MAX_RANGES && few[0].0 == 0 && few.iter().any(|r| r.1 == 299_998), "{few:?}");
+        assert!(ranges(std::iter::empty()).is_empty());
     }
 }

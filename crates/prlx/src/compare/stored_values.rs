@@ -15,7 +15,8 @@
 //!   runs too.
 //!
 //! # Limitations
-//! - Hashes do not hold the places of stores. Launches whose scalar parameters differ are captured therefore.
+//! - Hashes do not hold the places of stores. Launches of other code, or with other scalar parameters, need
+//!   digests or captures therefore.
 //! - At most [`MAX_CAPTURED`] launches are captured; more stay `unknown`.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -162,6 +163,8 @@ struct Comparison {
     verb: &'static str,
     /// How the names of its recordings end.
     suffix: &'static str,
+    /// Whether it also tells if launches with other inputs left the same.
+    any_input: bool,
     /// How launches are recorded for it.
     options: fn(&Options) -> Options,
 }
@@ -170,6 +173,7 @@ struct Comparison {
 const HASHES: Comparison = Comparison {
     verb: "hash",
     suffix: "-hashed",
+    any_input: false,
     options: |first| Options { level: Level::Fingerprint, digest: None, ..first.clone() },
 };
 
@@ -177,6 +181,7 @@ const HASHES: Comparison = Comparison {
 const DIGESTS: Comparison = Comparison {
     verb: "digest",
     suffix: "-digested",
+    any_input: true,
     options: |first| Options { digest: Some(DIGESTED), ..first.clone() },
 };
 
@@ -216,7 +221,7 @@ fn keep_differing(
         .launches
         .iter()
         .filter(|l| l.verdict == Verdict::Same && l.unseen_memory.is_none())
-        .filter(|l| !l.differences.iter().any(|d| d.what == LaunchPart::Input))
+        .filter(|l| by.any_input || !l.differences.iter().any(|d| d.what == LaunchPart::Input))
         .map(|l| ((l.process as usize, l.launch), l))
         .collect();
     let mut agree = BTreeSet::new();
