@@ -54,7 +54,7 @@ pub struct DataFlow {
 }
 
 /// Words of a page of [`CtaWrites`].
-const PAGE_WORDS: usize = 4096;
+const PAGE_WORDS: u16 = 4096;
 
 /// The last CTA that wrote each word of 4 bytes of global memory, of writes whose visits are not recorded.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -71,15 +71,22 @@ impl CtaWrites {
     pub fn add(&mut self, address: u64, bytes: u32, cta: u64) {
         let cta = u32::try_from(cta).unwrap_or(u32::MAX).saturating_add(1);
         for word in address >> 2..=address.saturating_add(u64::from(bytes.max(1)) - 1) >> 2 {
-            let (page, word) = (word / PAGE_WORDS as u64, word as usize % PAGE_WORDS);
-            self.pages.entry(page).or_insert_with(|| vec![0; PAGE_WORDS].into())[word] = cta;
+            let (page, word) = CtaWrites::place(word);
+            let page = self.pages.entry(page).or_insert_with(|| vec![0; PAGE_WORDS.into()].into());
+            if let Some(last) = page.get_mut(word) {
+                *last = cta;
+            }
         }
     }
     /// The last CTA that wrote the word at `address`; `None` if no unrecorded visit did.
     pub fn last(&self, address: u64) -> Option<u64> {
-        let word = address >> 2;
-        let page = self.pages.get(&(word / PAGE_WORDS as u64))?;
-        page[word as usize % PAGE_WORDS].checked_sub(1).map(u64::from)
+        let (page, word) = CtaWrites::place(address >> 2);
+        self.pages.get(&page)?.get(word)?.checked_sub(1).map(u64::from)
+    }
+    /// The page of a word, and its place there.
+    fn place(word: u64) -> (u64, usize) {
+        let words = u64::from(PAGE_WORDS);
+        (word / words, usize::try_from(word % words).unwrap_or_default())
     }
     /// Bytes of memory that the table takes.
     pub fn bytes(&self) -> u64 {

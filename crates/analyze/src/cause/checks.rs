@@ -2,13 +2,9 @@
 //!
 //! A walk that passes an access with such a finding ends there: what it meets behind a race is chance.
 
-use prlx_trace::Dim3;
 use prlx_trace::check::{Check, Finding, Findings, Grade, Kind, Place};
-use prlx_trace::dataflow::Instruction;
 
-use super::code_match::CodeMatch;
-use super::explain::{ExplainedLaunch, found_places};
-use super::flow::{At, Flow, Source, Word};
+use super::flow::{Source, Word};
 use super::place::place_of;
 use super::source_changes::SourceChanges;
 use super::walk::{Context, Found, Walk};
@@ -31,9 +27,9 @@ pub(super) fn class(kind: Kind) -> Option<CauseClass> {
 
 /// A finding that explains what a walk found, and its side.
 pub(super) struct ByCheck<'a> {
-    side: usize,
-    finding: &'a Finding,
-    class: CauseClass,
+    pub side: usize,
+    pub finding: &'a Finding,
+    pub class: CauseClass,
 }
 
 /// Looks for a finding that explains the difference better than what the walk found.
@@ -160,46 +156,11 @@ pub(super) fn fill_in(cause: &mut Cause, check: ByCheck<'_>, changes: &SourceCha
 }
 
 /// The errors that only one side has, with that side.
-fn errors_alone<'a>(findings: [&'a Findings; 2]) -> impl Iterator<Item = (usize, &'a Finding)> {
+pub(super) fn errors_alone(findings: [&Findings; 2]) -> impl Iterator<Item = (usize, &Finding)> {
     [1, 0].into_iter().flat_map(move |side| {
         let errors = findings[side].list.iter().filter(|f| f.kind.grade() == Grade::Error);
         let alone = errors.filter(move |f| !findings[1 - side].list.iter().any(|g| alike(f, g)));
         alone.map(move |finding| (side, finding))
-    })
-}
-
-/// The cause of an access of one side that is out of bounds or misaligned, and that the same thread does not
-/// come to on the other side: the branch or the guard at which they part. `None` if there is no such error.
-pub fn explain_error(launch: &ExplainedLaunch<'_>) -> Option<Cause> {
-    let flows = launch.flows.map(Flow::new);
-    let flows = [&flows[0], &flows[1]];
-    let code = CodeMatch::new(launch.flows, launch.files);
-    let [a, b] = launch.flows;
-    let same_geometry = a.grid == b.grid && a.block == b.block;
-    errors_alone(launch.findings).find_map(|(side, finding)| {
-        let class = class(finding.kind).filter(|class| *class == CauseClass::Address)?;
-        let check = ByCheck { side, finding, class };
-        let access = finding.sides.first()?;
-        let (place, threads) = (access.place.as_ref()?, access.threads?);
-        let position = |d: Dim3| [d.x, d.y, d.z];
-        let (warp, lane) = flows[side].find_thread(position(threads.cta), position(threads.first))?;
-        let here = |i: &Instruction| {
-            (i.place.function.as_str(), i.place.module_line) == (place.function.as_str(), place.module_line)
-        };
-        let number = u32::try_from(launch.flows[side].instructions.iter().position(here)?).ok()?;
-        let visit = *flows[side].visits_of(number, warp, lane).last()?;
-        let walk = Walk::of_visit(flows, &code, same_geometry, (side, At { warp, visit, lane }))?;
-        let found = walk.best()?;
-        let mut cause = Cause::default();
-        fill_in(&mut cause, check, &walk.code.changes);
-        let error = cause.places[side].take();
-        cause.class = found.class;
-        found.class.advice().clone_into(&mut cause.advice);
-        cause.places = found_places(&walk, found);
-        cause.other = error;
-        cause.what = format!("{}; {}", cause.what, found.what);
-        super::relocate::to_change(&walk, found, &mut cause);
-        Some(cause)
     })
 }
 

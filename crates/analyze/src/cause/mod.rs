@@ -12,6 +12,7 @@
 //! | `sums` | sums by their addends |
 //! | `nan` | where a NaN is made |
 //! | `checks` | races and the like that explain a difference |
+//! | `errors` | guards that let a thread make an error |
 //! | `place` | places in the code as reports show them |
 //! | `relocate` | moves a cause to the line of the source that differs |
 //! | `source_changes` | which lines of the source differ |
@@ -24,6 +25,7 @@
 mod checks;
 mod code_match;
 mod duplicates;
+mod errors;
 mod explain;
 mod flow;
 mod fragments;
@@ -39,6 +41,7 @@ mod tiles;
 mod value;
 mod walk;
 
-pub use checks::{add_check_findings, add_error_of_both, explain_error};
+pub use checks::{add_check_findings, add_error_of_both};
+pub use errors::explain_error;
 pub use explain::{DifferingOutput, ExplainedLaunch, Explanation, explain, storing_ctas};
 pub use source_changes::SourceFiles;

@@ -21,8 +21,6 @@ use crate::report::CauseClass;
 
 /// The most addends of a sum; longer sums are not taken apart.
 const MAX_TERMS: usize = 1 << 16;
-/// The most addends of all sums of a walk: along a loop that adds, each value is a sum of all values before it.
-pub(super) const MAX_TERMS_OF_WALK: usize = 1 << 18;
 /// The most pairs of addends that are followed further.
 const MAX_FOLLOWED: usize = 16;
 

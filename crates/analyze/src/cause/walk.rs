@@ -15,12 +15,15 @@ use prlx_trace::dataflow::{Action, Instruction, Operand};
 
 use super::code_match::{CodeMatch, alike, commutes, contracted};
 use super::flow::{At, Flow, Source, Word, Writer, lanes};
-use super::sums::MAX_TERMS_OF_WALK;
 use super::value::{Canonical, canonical, same_half};
 use crate::report::CauseClass;
 
 /// The most pairs of one walk.
 const MAX_PAIRS: usize = 50_000;
+
+/// The most addends of all sums of a walk: along a loop that adds, each value is a sum of all values before
+/// it.
+const MAX_TERMS: usize = 1 << 18;
 
 /// Added to the rank of a difference between two threads, if threads correspond by their position.
 const OTHER_THREAD: u8 = 3;
@@ -98,8 +101,8 @@ impl<'a> Walk<'a> {
         walk.follow(0);
         walk
     }
-    /// Follows back why the thread of `at`, a visit of `side`, does not come to its instruction as often on the
-    /// other side; `None` if it does.
+    /// Follows back why the thread of `at`, a visit of `side`, does not come to its instruction as often on
+    /// the other side; `None` if it does.
     pub fn of_visit(
         flows: [&'a Flow<'a>; 2],
         code: &'a CodeMatch,
@@ -130,7 +133,7 @@ impl<'a> Walk<'a> {
             pairs: vec![first],
             found: Vec::new(),
             unrecorded: BTreeSet::new(),
-            terms_left: MAX_TERMS_OF_WALK,
+            terms_left: MAX_TERMS,
             seen: HashSet::new(),
         }
     }

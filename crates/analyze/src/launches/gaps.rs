@@ -32,8 +32,9 @@ fn is_value(s: &Site) -> bool {
 /// Why a recording at this level does not tell what the kernel left in memory, unless it has digests or
 /// outputs. `None` if it does, or if the kernel stores nothing.
 ///
-/// Levels `fingerprint` and `events` hash what each lane stores, and not where. In one code, this determines the
-/// content of memory, but for sums of floating-point numbers by atomics, which depend on the order of threads.
+/// Levels `fingerprint` and `events` hash what each lane stores, and not where. In one code, this determines
+/// the content of memory, but for sums of floating-point numbers by atomics, which depend on the order of
+/// threads.
 ///
 /// # Limitations
 /// Threads that store to one place without synchronisation, and exchanges, also leave a content that depends

@@ -70,7 +70,8 @@ fn what_launches_store_is_compared_by_default() {
     assert!(code == Some(0) && err.contains("to hash what 1 launch stored"), "{out}{err}");
 }
 
-/// Decisions of large launches have no room in the recorder's memory; their hashes have, and captures need none.
+/// Decisions of large launches have no room in the recorder's memory; their hashes have, and captures need
+/// none.
 #[test]
 fn launches_without_room_are_hashed_and_captured() {
     let folder = folder("captured", "room");

@@ -9,8 +9,8 @@
 //! 3. The others are captured, and compared as numbers.
 //!
 //! # Invariants
-//! - A launch is `same` only if its numbers are equal, the digests of all its memory, or the hashes of all its
-//!   decisions, loads and stores.
+//! - A launch is `same` only if its numbers are equal, the digests of all its memory, or the hashes of all
+//!   its decisions, loads and stores.
 //! - Captured numbers and digests decide, not hashes: stored addresses and results of atomics differ in equal
 //!   runs too.
 //!
