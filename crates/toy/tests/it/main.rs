@@ -1,0 +1,4 @@
+//! The toy instruction set through all of PRLX.
+
+mod support;
+mod view;
