@@ -55,6 +55,17 @@ impl PartialEq for InstructionSet {
 
 impl Eq for InstructionSet {}
 
+/// The machine code of a module.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct MachineCode {
+    /// The instruction set.
+    pub set: InstructionSet,
+    /// The object as it is loaded, for one target.
+    pub bytes: Vec<u8>,
+    /// Lanes of the warps that run it: 32 or 64.
+    pub warp_lanes: u32,
+}
+
 impl fmt::Debug for InstructionSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())

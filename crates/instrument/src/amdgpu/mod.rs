@@ -43,4 +43,4 @@ mod routine;
 mod spill;
 mod waits;
 
-pub(crate) use self::lower::lower;
+pub use self::lower::AmdGpu;
