@@ -8,11 +8,13 @@
 //! | `code.rs` | the operations, read and printed | this folder |
 //! | `semantics.rs` | what the operations do in neutral words | the reader |
 //! | `reader.rs` | text → `view::Module` | `prlx_isa::ObjectReader` |
+//! | `decode.rs` | instructions → the CPU device's steps | `prlx_emu::machine::Machine` |
 //!
 //! # Limitations
 //! No hardware has this instruction set. It has no floating-point operations and no functions but kernels.
 
 pub mod code;
+mod decode;
 mod reader;
 mod semantics;
 

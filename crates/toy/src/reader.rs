@@ -3,7 +3,7 @@
 //! ```text
 //! toy
 //! source steps.c
-//! kernel steps(in:u64, out:u64, n:u32) shared 256
+//! kernel steps(in:u64, out:u64, n:u32) shared 512
 //!   mov.u32 v0, %tid.x ; 3
 //! again:
 //!   end ; 9

@@ -1,4 +1,6 @@
 //! The toy instruction set through all of PRLX.
 
+mod compare;
+mod run;
 mod support;
 mod view;

@@ -1,0 +1,466 @@
+//! Runs toy code on the CPU device: its instructions as the device's steps.
+//!
+//! The view has registers, blocks, labels and guards, so the decoder only says what each operation does to
+//! planes. A vector operation is a step that the lanes of `exec` run. An operation on masks, or on all lanes,
+//! is a step that runs once for the wave.
+//!
+//! # Invariants
+//! A scalar or a condition is the same in all lanes, also in those that the launch does not have.
+
+use prlx_driver::Error;
+use prlx_emu::machine::{
+    AddrBase, AddrSpace, Atomic, BarrierKind, BarrierOp, Binder, BranchFixup, Clock, EmuError, InstDecoder,
+    KernelCode, LoadedObject, Machine, MemAccess, Memory, Op as Step, Plane, PlaneKind, Request, Rmw,
+    UnsupportedInst, Wave, WaveBranch, WaveCondition, function, registers, unsupported,
+};
+use prlx_isa::view::{Base, BlockId, Eval, FuncId, Function, Inst, InstId, Operand, Reg, Type};
+use prlx_isa::{InstructionSet, ObjectReader};
+use prlx_lanes::{Args, LANES, LaneFn, Planes, V32, V64};
+
+use crate::TOY;
+use crate::code::{Instruction, Op};
+use crate::reader::Toy;
+
+impl Machine for Toy {
+    fn instruction_set(&self) -> InstructionSet {
+        TOY
+    }
+
+    fn load(&self, bytes: &[u8], _: &mut Memory, _: u64) -> Result<LoadedObject, Error> {
+        let wrong = |e: prlx_isa::image::Error| Error::new(prlx_driver::ErrorKind::Module, e.to_string());
+        let module = self.read(bytes).map_err(wrong)?;
+        let kernel = |f: &Function| -> (String, Box<dyn KernelCode>) { (f.name.clone(), Box::new(Kernel)) };
+        let kernels = module.functions.iter().map(kernel).collect();
+        Ok(LoadedObject { base: None, addresses: vec![None; module.symbols.len()], kernels, module })
+    }
+}
+
+/// A kernel. Its code is in the view.
+#[derive(Debug)]
+struct Kernel;
+
+impl KernelCode for Kernel {
+    fn attempt<'a>(&self, r: &Request<'a>, root: FuncId) -> (Binder<'a>, Vec<UnsupportedInst>) {
+        let mut b = Binder::for_kernel(r.module, r.addresses, r.constants, root);
+        let kernel = &r.module.functions[root.index()];
+        b.params.extend(kernel.params.iter().copied().zip(kernel.param_offsets.iter().copied()));
+        let shared = kernel.limits.iter().find(|(name, _)| name == "shared");
+        b.code.static_shared = shared.and_then(|(_, bytes)| bytes.first().copied()).unwrap_or(0);
+        registers(&mut b, r.module, r.plan, root);
+        b.func = root;
+        let exec = kernel.regs.iter().position(|r| r.name == "exec").unwrap_or(0);
+        let exec = b.reg(Reg(exec as u32));
+        b.code.exec = Some(exec);
+        b.registers = b.count;
+        let mut missing = Vec::new();
+        function(&mut b, r, root, &mut Decoder { exec, joins: joins(kernel) }, &mut missing);
+        b.finish_code();
+        (b, missing)
+    }
+}
+
+/// The operation of an instruction; `None` for what the view has at the entry.
+fn native(inst: &Inst) -> Option<&Instruction> {
+    inst.semantics.native.get()
+}
+
+fn label(inst: &Inst) -> Option<BlockId> {
+    inst.operands.iter().find_map(|o| if let Operand::Label(to) = o { Some(*to) } else { None })
+}
+
+/// The blocks at which lanes that left their wave meet it again.
+fn joins(kernel: &Function) -> Vec<BlockId> {
+    let leaves = |inst: &&Inst| native(inst).is_some_and(|i| matches!(i.op, Op::Skip | Op::Loop));
+    let blocks = |inst: &Inst| [label(inst), Some(BlockId(inst.block.0 + 1))];
+    kernel.insts.iter().filter(leaves).flat_map(blocks).flatten().collect()
+}
+
+struct Decoder {
+    exec: u16,
+    joins: Vec<BlockId>,
+}
+
+impl InstDecoder for Decoder {
+    fn begin(&mut self, _: &mut Binder<'_>) {}
+
+    fn block(&mut self, b: &mut Binder<'_>, block: BlockId) {
+        if self.joins.contains(&block) {
+            b.begin(b.inst, None);
+            b.emit(Step::Join);
+        }
+    }
+
+    fn before(&mut self, _: &mut Binder<'_>, _: &Inst) {}
+
+    fn instruction(
+        &mut self,
+        b: &mut Binder<'_>,
+        id: InstId,
+        view: &Inst,
+        fixes: &mut Vec<BranchFixup>,
+    ) -> Result<(), EmuError> {
+        let Some(inst) = native(view) else {
+            b.begin(id, None);
+            b.emit(Step::Nop);
+            return Ok(());
+        };
+        b.begin(id, view.guard);
+        match inst.op {
+            Op::Branch | Op::Skip | Op::Loop => self.branch(b, inst, view, fixes),
+            Op::Arg | Op::Load | Op::Store | Op::Atom => memory(b, inst, view),
+            Op::Barrier => {
+                let id = b.const32(0);
+                let barrier = BarrierOp { kind: BarrierKind::Sync, id, count: None, dst: 0, src: 0 };
+                b.code.barriers.push(barrier);
+                b.emit_main(Step::Barrier(b.code.barriers.len() as u32 - 1));
+                Ok(())
+            }
+            Op::End => {
+                b.emit_main(Step::Exit);
+                Ok(())
+            }
+            _ if inst.ty == Type::Pred => masks(b, inst, view),
+            Op::Ballot | Op::Below | Op::First => self.lanes(b, inst, view),
+            _ => self.arithmetic(b, inst, view),
+        }
+    }
+}
+
+impl Decoder {
+    fn branch(
+        &self,
+        b: &mut Binder<'_>,
+        inst: &Instruction,
+        view: &Inst,
+        fixes: &mut Vec<BranchFixup>,
+    ) -> Result<(), EmuError> {
+        let to = label(view).ok_or_else(|| unsupported("it has no label"))?;
+        let at = b.code.steps.len();
+        let Some(guard) = view.guard else {
+            fixes.push(BranchFixup::Branch(at, to));
+            b.emit_main(Step::Bra(u32::MAX));
+            return Ok(());
+        };
+        let when = match (inst.op, guard.negate) {
+            (Op::Skip, _) => WaveCondition::Inactive,
+            (Op::Loop, _) => WaveCondition::Active,
+            (_, true) => WaveCondition::None,
+            (_, false) => WaveCondition::Any,
+        };
+        let of = b.reg(guard.reg);
+        fixes.push(BranchFixup::Wave(at, b.code.wave_branches.len(), to));
+        b.code.wave_branches.push(WaveBranch { of, when, to: u32::MAX });
+        // The wave takes the branch or not, whatever the bit of a lane is.
+        b.begin(b.inst, None);
+        b.emit_main(Step::WaveBranch(b.code.wave_branches.len() as u32 - 1));
+        Ok(())
+    }
+
+    fn lanes(&self, b: &mut Binder<'_>, inst: &Instruction, view: &Inst) -> Result<(), EmuError> {
+        let to = register(b, view, 0)?;
+        let from = register(b, view, 1)?;
+        let run = match inst.op {
+            Op::Ballot => ballot,
+            Op::Below => below,
+            _ => first,
+        };
+        b.emit_main(Step::Wave(run, Args { dst: [to, 0, 0, 0], src: [from, self.exec, 0, 0], imm: 0 }));
+        Ok(())
+    }
+
+    fn arithmetic(&self, b: &mut Binder<'_>, inst: &Instruction, view: &Inst) -> Result<(), EmuError> {
+        let to = register(b, view, 0)?;
+        if view.operands.get(1) == Some(&Operand::Special("%clock64".to_owned())) {
+            b.emit_main(Step::Clock(Clock::Wide, to));
+            return Ok(());
+        }
+        let sources = view.operands.get(1..).unwrap_or_default();
+        let mut src = [0; 4];
+        for (at, (plane, operand)) in src.iter_mut().zip(sources).enumerate() {
+            let ty = if inst.op == Op::Sel && at == 2 { Type::Pred } else { inst.ty };
+            *plane = b.source(operand, ty)?;
+        }
+        // What `sel` reads beyond its sources is a predicate. A source that is not there is the first one.
+        for at in sources.len()..2 {
+            src[at] = src[0];
+        }
+        let imm = operation(inst).ok_or_else(|| unsupported("it is no arithmetic"))?;
+        let wide = inst.ty.bits() == 64;
+        if inst.op != Op::Cmp {
+            let run: LaneFn = if wide { wide_lanes } else { word_lanes };
+            b.emit_main(Step::Alu(run, Args { dst: [to, 0, 0, 0], src, imm }));
+            return Ok(());
+        }
+        let run: LaneFn = if wide { wide_compare } else { word_compare };
+        let (guard, result) = (view.guard, b.temp(PlaneKind::Pred));
+        b.guard = b.guard_bits(None);
+        b.emit(Step::Alu(run, Args { dst: [result, 0, 0, 0], src, imm }));
+        // Lanes out of `exec` are 0 in a mask.
+        let lanes = if guard.is_some() { self.exec } else { result };
+        let args = Args { dst: [to, 0, 0, 0], src: [result, lanes, 0, 0], imm: Combine::And as u64 };
+        b.emit_main(Step::Wave(combine, args));
+        Ok(())
+    }
+}
+
+/// The plane of an operand that is a register.
+fn register(b: &Binder<'_>, view: &Inst, at: usize) -> Result<u16, EmuError> {
+    match view.operands.get(at) {
+        Some(Operand::Reg(r)) => Ok(b.reg(*r)),
+        _ => Err(unsupported("an operand of it is no register")),
+    }
+}
+
+/// Loads, stores and atomic operations.
+fn memory(b: &mut Binder<'_>, inst: &Instruction, view: &Inst) -> Result<(), EmuError> {
+    let place = if inst.op == Op::Store { 0 } else { 1 };
+    let (space, base, offset) = match view.operands.get(place) {
+        Some(Operand::Address(Base::Symbol(param), offset)) => {
+            let (at, _) = b.address(*param)?;
+            (AddrSpace::Params, AddrBase::None, at.unwrap_or(0).cast_signed() + offset)
+        }
+        Some(Operand::Address(Base::Reg(r), offset)) => {
+            let base = if b.reg_type(*r) == Type::B64 { AddrBase::W64 } else { AddrBase::W32 };
+            let space = if inst.has("shared") { AddrSpace::Shared } else { AddrSpace::Global };
+            (space, base(b.reg(*r)), *offset)
+        }
+        _ => return Err(unsupported("it has no address")),
+    };
+    let mut values = Vec::new();
+    for (at, operand) in view.operands.iter().enumerate().filter(|(at, _)| *at != place) {
+        values.push((at, b.element(operand, inst.ty)?));
+    }
+    let value = |n: usize| values.get(n).map_or(Plane::None, |(_, plane)| *plane);
+    let size = inst.ty.bytes() as u8;
+    let strong = inst.op == Op::Atom;
+    let mem = MemAccess { space, base, offset, size, strong, planes: vec![value(0)] };
+    let step = match inst.op {
+        Op::Atom => {
+            let rmw = match inst.words.last().map(String::as_str) {
+                Some("add") => Rmw::Add,
+                Some("xor") => Rmw::Xor,
+                Some("and") => Rmw::And,
+                Some("or") => Rmw::Or,
+                Some("exch") => Rmw::Exch,
+                Some("min") => {
+                    if inst.ty.is_signed() {
+                        Rmw::MinS
+                    } else {
+                        Rmw::MinU
+                    }
+                }
+                Some("max") => {
+                    if inst.ty.is_signed() {
+                        Rmw::MaxS
+                    } else {
+                        Rmw::MaxU
+                    }
+                }
+                Some("cas") => Rmw::Cas,
+                _ => return Err(unsupported("this atomic operation is not implemented")),
+            };
+            let swap = (rmw == Rmw::Cas).then(|| value(2));
+            b.code.atoms.push(Atomic { mem, rmw, values: vec![value(1)], swap });
+            Step::Atom(b.code.atoms.len() as u32 - 1)
+        }
+        op => {
+            b.code.mems.push(mem);
+            let at = b.code.mems.len() as u32 - 1;
+            if op == Op::Store { Step::St(at) } else { Step::Ld(at) }
+        }
+    };
+    b.emit_main(step);
+    Ok(())
+}
+
+/// How two masks become one.
+#[derive(Clone, Copy)]
+enum Combine {
+    Copy,
+    And,
+    AndNot,
+    Or,
+    Xor,
+    Any,
+}
+
+/// Operations on masks.
+fn masks(b: &mut Binder<'_>, inst: &Instruction, view: &Inst) -> Result<(), EmuError> {
+    let to = register(b, view, 0)?;
+    let mut src = [0; 4];
+    for (plane, operand) in src.iter_mut().zip(view.operands.get(1..).unwrap_or_default()) {
+        *plane = b.source(operand, Type::Pred)?;
+    }
+    let how = match inst.op {
+        Op::Save => {
+            // The sources are the mask, and `exec`.
+            let args = Args { dst: [to, src[1], 0, 0], src, imm: 0 };
+            b.emit_main(Step::Wave(save, args));
+            return Ok(());
+        }
+        Op::Mov => Combine::Copy,
+        Op::And => Combine::And,
+        Op::AndNot => Combine::AndNot,
+        Op::Or => Combine::Or,
+        Op::Xor => Combine::Xor,
+        Op::Any => Combine::Any,
+        _ => return Err(unsupported("it is no operation on masks")),
+    };
+    b.emit_main(Step::Wave(combine, Args { dst: [to, 0, 0, 0], src, imm: how as u64 }));
+    Ok(())
+}
+
+fn combine(w: &mut Wave<'_, '_>, a: &Args, _: u64) {
+    let (x, y) = (w.mask(a.src[0]), w.mask(a.src[1]));
+    let all: [fn(u64, u64) -> u64; 6] = [
+        |x, _| x,
+        |x, y| x & y,
+        |x, y| x & !y,
+        |x, y| x | y,
+        |x, y| x ^ y,
+        |x, _| if x == 0 { 0 } else { u64::MAX },
+    ];
+    w.set_mask(a.dst[0], all[a.imm as usize](x, y));
+}
+
+fn save(w: &mut Wave<'_, '_>, a: &Args, _: u64) {
+    let (mask, exec) = (w.mask(a.src[0]), w.mask(a.src[1]));
+    w.set_mask(a.dst[0], exec);
+    w.set_mask(a.dst[1], exec & mask);
+}
+
+fn lanes_of(mask: u64) -> impl Iterator<Item = usize> {
+    (0..2 * LANES).filter(move |lane| mask >> lane & 1 == 1)
+}
+
+fn ballot(w: &mut Wave<'_, '_>, a: &Args, lanes: u64) {
+    let mask = w.mask(a.src[0]);
+    lanes_of(lanes).for_each(|l| w.0[l / LANES].w64[usize::from(a.dst[0])].0[l % LANES] = mask);
+}
+
+fn below(w: &mut Wave<'_, '_>, a: &Args, lanes: u64) {
+    for l in lanes_of(lanes) {
+        let bits = w.0[l / LANES].w64[usize::from(a.src[0])].0[l % LANES];
+        w.set_word(a.dst[0], l, (bits & ((1 << l) - 1)).count_ones());
+    }
+}
+
+fn first(w: &mut Wave<'_, '_>, a: &Args, _: u64) {
+    let lowest = lanes_of(w.mask(a.src[1])).next().unwrap_or(0);
+    let value = w.word(a.src[0], lowest);
+    w.set_scalar(a.dst[0], value);
+}
+
+/// The arithmetic of an operation as a number: the position in [`EVALS`], and whether the type has a sign.
+fn operation(inst: &Instruction) -> Option<u64> {
+    let (eval, ty) = crate::semantics::eval(inst, None)?;
+    let at = EVALS.iter().position(|known| *known == eval)?;
+    Some((at as u64) << 1 | u64::from(ty.is_signed()))
+}
+
+/// The operations that [`compute`] knows.
+const EVALS: [Eval; 18] = [
+    Eval::Mov,
+    Eval::Add,
+    Eval::Sub,
+    Eval::Mul,
+    Eval::Div,
+    Eval::Rem,
+    Eval::And,
+    Eval::Or,
+    Eval::Xor,
+    Eval::Shl,
+    Eval::Shr,
+    Eval::Select,
+    Eval::Eq,
+    Eval::Ne,
+    Eval::Lt,
+    Eval::Le,
+    Eval::Gt,
+    Eval::Ge,
+];
+
+/// Computes in 128 bits, of which the result has as many low ones as its type. The operands are extended by
+/// the sign of the type, if it has one.
+fn compute(imm: u64, bits: u32, x: u64, y: u64, select: bool) -> u64 {
+    let signed = imm & 1 == 1;
+    let extend = |v: u64| match (signed, bits) {
+        (true, 32) => i128::from(v as i32),
+        (true, _) => i128::from(v as i64),
+        (false, _) => i128::from(v),
+    };
+    let (a, b) = (extend(x), extend(y));
+    let shift = y.min(u64::from(bits)) as u32;
+    let value = match EVALS[(imm >> 1) as usize] {
+        Eval::Add => a + b,
+        Eval::Sub => a - b,
+        Eval::Mul => a.wrapping_mul(b),
+        // As on NVIDIA's hardware.
+        Eval::Div => {
+            if b == 0 {
+                -1
+            } else {
+                a / b
+            }
+        }
+        Eval::Rem => {
+            if b == 0 {
+                -1
+            } else {
+                a % b
+            }
+        }
+        Eval::And => a & b,
+        Eval::Or => a | b,
+        Eval::Xor => a ^ b,
+        Eval::Shl => a << shift,
+        Eval::Shr => a >> shift,
+        Eval::Select => {
+            if select {
+                a
+            } else {
+                b
+            }
+        }
+        Eval::Eq => (a == b).into(),
+        Eval::Ne => (a != b).into(),
+        Eval::Lt => (a < b).into(),
+        Eval::Le => (a <= b).into(),
+        Eval::Gt => (a > b).into(),
+        Eval::Ge => (a >= b).into(),
+        _ => a,
+    };
+    value as u64
+}
+
+fn word_lanes(p: &mut Planes, a: &Args, m: u32) {
+    let (x, y, s) = (p.get32(a.src[0]), p.get32(a.src[1]), predicate(p, a));
+    let value = |l: usize| compute(a.imm, 32, x.0[l].into(), y.0[l].into(), s >> l & 1 == 1) as u32;
+    p.put32(a.dst[0], m, V32(std::array::from_fn(value)));
+}
+
+fn wide_lanes(p: &mut Planes, a: &Args, m: u32) {
+    let (x, y, s) = (p.get64(a.src[0]), p.get64(a.src[1]), predicate(p, a));
+    let value = |l: usize| compute(a.imm, 64, x.0[l], y.0[l], s >> l & 1 == 1);
+    p.put64(a.dst[0], m, V64(std::array::from_fn(value)));
+}
+
+/// The third source of `sel`. Other operations have none.
+fn predicate(p: &Planes, a: &Args) -> u32 {
+    p.get_pred(a.src[2])
+}
+
+fn word_compare(p: &mut Planes, a: &Args, m: u32) {
+    let (x, y) = (p.get32(a.src[0]), p.get32(a.src[1]));
+    put_bits(p, a, m, |l| compute(a.imm, 32, x.0[l].into(), y.0[l].into(), false));
+}
+
+fn wide_compare(p: &mut Planes, a: &Args, m: u32) {
+    let (x, y) = (p.get64(a.src[0]), p.get64(a.src[1]));
+    put_bits(p, a, m, |l| compute(a.imm, 64, x.0[l], y.0[l], false));
+}
+
+fn put_bits(p: &mut Planes, a: &Args, m: u32, holds: impl Fn(usize) -> u64) {
+    let bits = (0..LANES).fold(0, |bits, l| bits | (holds(l) as u32) << l);
+    p.put_pred(a.dst[0], m, bits);
+}
