@@ -13,6 +13,7 @@ mod error;
 mod object_target;
 mod ptx;
 pub mod reordering;
+pub mod routines;
 mod tokens;
 mod verify;
 pub use amdgpu::AmdGpu;
@@ -103,6 +104,11 @@ pub fn rewrite_object(
     let module =
         set.read(bytes).map_err(|e| Error::new(ErrorKind::Unsupported, tokens::span(0, 0), e.what))?;
     let mut plan = Plan::resolve(program, &module, name, sources);
+    ptx::fits(&module, &plan)?;
+    if plan.probe_state.tracks.is_some() {
+        let what = "markers can't be inserted into machine code yet";
+        return Err(Error::new(ErrorKind::Unsupported, tokens::span(0, 0), what));
+    }
     let LoweredObject { bytes, refused } = target.lower(bytes, &module, &plan)?;
     for (kernel, why) in refused {
         let functions = plan.functions.iter_mut().zip(&module.functions);

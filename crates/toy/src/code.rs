@@ -56,8 +56,8 @@ pub enum Op {
     Any,
     /// `ballot.u64 to, m`: a mask as bits.
     Ballot,
-    /// `below.u32 to, d`: how many bits below the own lane are set.
-    Below,
+    /// `popc.T to, a`: how many bits of `a` are set, in 32 bits.
+    Popc,
     /// `first.u32 to, v`: the value of the lowest lane of `exec`, as a scalar.
     First,
     /// `arg.T to, name`: an argument of the kernel.
@@ -100,7 +100,7 @@ const OPS: [(&str, Op, usize); 28] = [
     ("save", Op::Save, 2),
     ("any", Op::Any, 2),
     ("ballot", Op::Ballot, 2),
-    ("below", Op::Below, 2),
+    ("popc", Op::Popc, 2),
     ("first", Op::First, 2),
     ("arg", Op::Arg, 2),
     ("ld", Op::Load, 2),

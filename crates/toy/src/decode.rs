@@ -120,7 +120,7 @@ impl InstDecoder for Decoder {
                 Ok(())
             }
             _ if inst.ty == Type::Pred => masks(b, inst, view),
-            Op::Ballot | Op::Below | Op::First => self.lanes(b, inst, view),
+            Op::Ballot | Op::First => self.lanes(b, inst, view),
             _ => self.arithmetic(b, inst, view),
         }
     }
@@ -159,11 +159,7 @@ impl Decoder {
     fn lanes(&self, b: &mut Binder<'_>, inst: &Instruction, view: &Inst) -> Result<(), EmuError> {
         let to = register(b, view, 0)?;
         let from = register(b, view, 1)?;
-        let run = match inst.op {
-            Op::Ballot => ballot,
-            Op::Below => below,
-            _ => first,
-        };
+        let run = if inst.op == Op::Ballot { ballot } else { first };
         b.emit_main(Step::Wave(run, Args { dst: [to, 0, 0, 0], src: [from, self.exec, 0, 0], imm: 0 }));
         Ok(())
     }
@@ -187,7 +183,11 @@ impl Decoder {
         let imm = operation(inst).ok_or_else(|| unsupported("it is no arithmetic"))?;
         let wide = inst.ty.bits() == 64;
         if inst.op != Op::Cmp {
-            let run: LaneFn = if wide { wide_lanes } else { word_lanes };
+            let run: LaneFn = match (inst.op, wide) {
+                (Op::Popc, true) => count_bits,
+                (_, true) => wide_lanes,
+                (_, false) => word_lanes,
+            };
             b.emit_main(Step::Alu(run, Args { dst: [to, 0, 0, 0], src, imm }));
             return Ok(());
         }
@@ -338,13 +338,6 @@ fn ballot(w: &mut Wave<'_, '_>, a: &Args, lanes: u64) {
     lanes_of(lanes).for_each(|l| w.0[l / LANES].w64[usize::from(a.dst[0])].0[l % LANES] = mask);
 }
 
-fn below(w: &mut Wave<'_, '_>, a: &Args, lanes: u64) {
-    for l in lanes_of(lanes) {
-        let bits = w.0[l / LANES].w64[usize::from(a.src[0])].0[l % LANES];
-        w.set_word(a.dst[0], l, (bits & ((1 << l) - 1)).count_ones());
-    }
-}
-
 fn first(w: &mut Wave<'_, '_>, a: &Args, _: u64) {
     let lowest = lanes_of(w.mask(a.src[1])).next().unwrap_or(0);
     let value = w.word(a.src[0], lowest);
@@ -359,7 +352,7 @@ fn operation(inst: &Instruction) -> Option<u64> {
 }
 
 /// The operations that [`compute`] knows.
-const EVALS: [Eval; 18] = [
+const EVALS: [Eval; 19] = [
     Eval::Mov,
     Eval::Add,
     Eval::Sub,
@@ -372,6 +365,7 @@ const EVALS: [Eval; 18] = [
     Eval::Shl,
     Eval::Shr,
     Eval::Select,
+    Eval::Popc,
     Eval::Eq,
     Eval::Ne,
     Eval::Lt,
@@ -422,6 +416,7 @@ fn compute(imm: u64, bits: u32, x: u64, y: u64, select: bool) -> u64 {
                 b
             }
         }
+        Eval::Popc => x.count_ones().into(),
         Eval::Eq => (a == b).into(),
         Eval::Ne => (a != b).into(),
         Eval::Lt => (a < b).into(),
@@ -443,6 +438,12 @@ fn wide_lanes(p: &mut Planes, a: &Args, m: u32) {
     let (x, y, s) = (p.get64(a.src[0]), p.get64(a.src[1]), predicate(p, a));
     let value = |l: usize| compute(a.imm, 64, x.0[l], y.0[l], s >> l & 1 == 1);
     p.put64(a.dst[0], m, V64(std::array::from_fn(value)));
+}
+
+/// 32 bits of 64, as all operations of two widths.
+fn count_bits(p: &mut Planes, a: &Args, m: u32) {
+    let x = p.get64(a.src[0]);
+    p.put32(a.dst[0], m, V32(x.0.map(u64::count_ones)));
 }
 
 /// The third source of `sel`. Other operations have none.

@@ -9,12 +9,16 @@
 //! | `semantics.rs` | what the operations do in neutral words | the reader |
 //! | `reader.rs` | text → `view::Module` | `prlx_isa::ObjectReader` |
 //! | `decode.rs` | instructions → the CPU device's steps | `prlx_emu::machine::Machine` |
+//! | `lower.rs` | plan → copies of kernels with recorder routines | `prlx_instrument::ObjectTarget` |
+//! | `compile.rs` | recorder routines → instructions | `lower.rs` |
 //!
 //! # Limitations
 //! No hardware has this instruction set. It has no floating-point operations and no functions but kernels.
 
 pub mod code;
+mod compile;
 mod decode;
+mod lower;
 mod reader;
 mod semantics;
 

@@ -21,7 +21,11 @@ pub fn semantics(inst: &Instruction) -> Semantics {
         class: class(inst),
         space,
         effect: effect(inst),
-        result: Some(if inst.op == Op::Cmp { Type::Pred } else { inst.ty }),
+        result: Some(match inst.op {
+            Op::Cmp => Type::Pred,
+            Op::Popc => Type::U32,
+            _ => inst.ty,
+        }),
         input: Some(inst.ty),
         order: match inst.op {
             Op::Atom => Order { strong: true, scope: Scope::Gpu, ..Order::default() },
@@ -42,7 +46,7 @@ fn class(inst: &Instruction) -> Class {
         Op::Mov | Op::Save => Class::Move,
         Op::Cmp => Class::Compare,
         Op::Sel => Class::Select,
-        Op::Any | Op::Ballot | Op::Below | Op::First => Class::Warp,
+        Op::Any | Op::Ballot | Op::First => Class::Warp,
         Op::Arg | Op::Load => Class::Load,
         Op::Store => Class::Store,
         Op::Atom => Class::Atomic,
@@ -110,6 +114,7 @@ pub fn eval(inst: &Instruction, wide: Option<bool>) -> Option<(Eval, Type)> {
         (Op::Shr, _) => Eval::Shr,
         (Op::Cmp, _) => inst.relation()?,
         (Op::Sel, _) => Eval::Select,
+        (Op::Popc, _) => Eval::Popc,
         (Op::Arg, _) => Eval::LoadParam,
         _ => return None,
     };

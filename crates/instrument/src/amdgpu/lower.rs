@@ -22,7 +22,7 @@ use super::spill::Store;
 use super::waits;
 use crate::error::{Error, ErrorKind};
 use crate::object_target::{LoweredObject, ObjectTarget};
-use crate::ptx::{Routines, fits};
+use crate::ptx::Routines;
 use crate::tokens::span;
 
 /// Lowers plans to machine code of AMD's.
@@ -45,11 +45,6 @@ impl ObjectTarget for AmdGpu {
 /// # Errors
 /// If the level is not supported, or the object is damaged.
 fn lower(object: &CodeObject<'_>, module: &Module, plan: &Plan) -> Result<LoweredObject, Error> {
-    if plan.probe_state.tracks.is_some() {
-        let what = "markers can't be inserted into AMD code yet";
-        return Err(Error::new(ErrorKind::Unsupported, span(0, 0), what));
-    }
-    fits(module, plan)?;
     let routines = &Routines::new(module, plan);
     let mut added = Added {
         object,
