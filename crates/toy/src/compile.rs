@@ -24,7 +24,7 @@ use crate::lower::HIDDEN;
 pub struct Registers {
     /// By bank, the next number.
     next: HashMap<char, u32>,
-    names: HashMap<String, String>,
+    names: HashMap<(char, String), u32>,
 }
 
 impl Registers {
@@ -40,15 +40,12 @@ impl Registers {
         Registers { next, names: HashMap::new() }
     }
 
-    /// The register of a name, which has one from now on.
+    /// The register of a name in a bank, which has one from now on.
     fn of(&mut self, bank: char, name: &str) -> String {
-        let next = &mut self.next;
-        let new = || {
-            let number = next.entry(bank).or_insert(0);
-            *number += 1;
-            format!("{bank}{}", *number - 1)
-        };
-        self.names.entry(name.to_owned()).or_insert_with(new).clone()
+        let next = self.next.entry(bank).or_insert(0);
+        let number = *self.names.entry((bank, name.to_owned())).or_insert(*next);
+        *next = number.wrapping_add(1).max(*next);
+        format!("{bank}{number}")
     }
 
     /// A text with registers for the names in braces. The number `{away}` is in a vector register, and others

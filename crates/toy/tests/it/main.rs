@@ -1,6 +1,7 @@
 //! The toy instruction set through all of PRLX.
 
 mod compare;
+mod probes;
 mod rewrite;
 mod run;
 mod support;

@@ -23,23 +23,30 @@ fn rewrite(text: &str, request: &RecordingRequest) -> Rewrite {
 }
 
 /// A recording by an object with the plan inserted.
-fn by_object(job: &Job, plan: Plan, object: &[u8]) -> (Plan, Recorded) {
+fn by_object(job: &Job, plan: Plan, object: &[u8]) -> Result<(Plan, Recorded), String> {
     let code = ModuleCode::Object(TOY, object);
     let options = RecordOptions { run_original: true, ..RecordOptions::default() };
-    let recorded = record(&mut device(Checks::NONE), Some(code), &plan, job, &options).unwrap();
-    assert!(recorded.fault.is_none(), "{:?}", recorded.fault);
-    (plan, recorded)
+    let recorded = record(&mut device(Checks::NONE), Some(code), &plan, job, &options);
+    let recorded = recorded.map_err(|e| e.to_string())?;
+    match &recorded.fault {
+        None => Ok((plan, recorded)),
+        Some(fault) => Err(fault.to_string()),
+    }
 }
 
 /// A recording by rewritten code.
 pub fn by_code(job: &Job, request: &RecordingRequest) -> (Plan, Recorded) {
     let Rewrite { plan, object, .. } = rewrite(&job.text, request);
-    by_object(job, plan, &object.unwrap().bytes)
+    by_object(job, plan, &object.unwrap().bytes).unwrap()
 }
 
-/// What each lane recorded: its decisions with their values, or words that cannot be decoded.
-pub fn lanes((plan, recorded): &(Plan, Recorded)) -> BTreeMap<(WarpId, Lane), Vec<(SiteId, u64)>> {
-    assert!(recorded.damage.is_empty() && recorded.recording.launch.totals.dropped == 0);
+/// What each lane recorded: its decisions with their values, or digests of words that cannot be decoded.
+type Decisions = BTreeMap<(WarpId, Lane), Vec<(SiteId, u64)>>;
+
+fn lanes((plan, recorded): &(Plan, Recorded)) -> Result<Decisions, String> {
+    if !recorded.damage.is_empty() || recorded.recording.launch.totals.dropped > 0 {
+        return Err("the streams are damaged".to_owned());
+    }
     let launch = &recorded.recording.launch;
     let streams = &recorded.recording.streams;
     let mut all: BTreeMap<WarpId, WarpStream> = BTreeMap::new();
@@ -51,19 +58,24 @@ pub fn lanes((plan, recorded): &(Plan, Recorded)) -> BTreeMap<(WarpId, Lane), Ve
         // Level `operands` has a window of warps.
         let Some(stream) = all.remove(&warp) else { continue };
         for lane in launch.lanes(warp).lanes() {
-            out.insert((warp, lane), of_lane(plan, recorded, &stream, lane));
+            out.insert((warp, lane), of_lane(plan, recorded, &stream, lane)?);
         }
     }
-    out
+    Ok(out)
 }
 
-fn of_lane(plan: &Plan, recorded: &Recorded, stream: &WarpStream, lane: Lane) -> Vec<(SiteId, u64)> {
+fn of_lane(
+    plan: &Plan,
+    recorded: &Recorded,
+    stream: &WarpStream,
+    lane: Lane,
+) -> Result<Vec<(SiteId, u64)>, String> {
     let at = usize::from(lane.0);
     let part = |ends: &[u32]| {
         let end = |i: usize| ends.get(i).copied().unwrap_or_default() as usize;
         (if at == 0 { 0 } else { end(at - 1) })..end(at)
     };
-    match &stream.lanes {
+    Ok(match &stream.lanes {
         Lanes::Fingerprint { hashes, checkpoints, ends } => {
             let words = checkpoints[part(ends)].iter().map(|check| format!("{check:?}"));
             words.chain([format!("{hashes:?}")]).map(|text| (SiteId(0), digest(&text))).collect()
@@ -72,12 +84,15 @@ fn of_lane(plan: &Plan, recorded: &Recorded, stream: &WarpStream, lane: Lane) ->
             records[part(ends)].iter().map(|record| (SiteId(0), digest(&format!("{record:?}")))).collect()
         }
         _ => {
-            let visits = lane_visits(&plan.module, &recorded.recording.launch, stream, lane).unwrap();
-            assert!(visits.complete, "{} {lane}", stream.warp);
+            let visits = lane_visits(&plan.module, &recorded.recording.launch, stream, lane)
+                .map_err(|e| e.to_string())?;
+            if !visits.complete {
+                return Err(format!("{} {lane} ends early", stream.warp));
+            }
             let decides = |s: &SiteId| plan.module.sites[s.index()].source != Source::None;
             visits.visits.into_iter().filter(|(site, _)| decides(site)).collect()
         }
-    }
+    })
 }
 
 fn digest(text: &str) -> u64 {
@@ -108,14 +123,57 @@ fn rewritten_code_records_what_hooks_record() {
                 job.config.seed = *seed;
                 // Hashes are of what the plan says, so elision is on for both.
                 let elide = !matches!(level, Level::Path | Level::Events);
-                let hooks = lanes(&by_hooks(&job, &request(level, elide, &job)));
+                let hooks = lanes(&by_hooks(&job, &request(level, elide, &job))).unwrap();
                 let code = by_code(&job, &request(level, true, &job));
                 assert!(hooks.values().any(|lane| lane.len() > usize::from(level == Level::Path)));
-                assert_eq!(hooks, lanes(&code), "{} under seed {seed}", level.name());
+                assert_eq!(Ok(hooks), lanes(&code), "{} under seed {seed}", level.name());
                 // The memory of the original run and of the instrumented one.
                 let original = code.1.original.as_ref().unwrap();
                 assert!(original.changed.is_empty(), "{}: {:?}", level.name(), original.changed);
             }
         }
     }
+}
+
+/// Whether recordings show a fault in inserted code: they fail, record something else than hooks, or leave
+/// other memory than the original.
+fn is_caught(job: &Job, level: Level, fault: impl Fn(&str) -> String) -> bool {
+    let hooks = lanes(&by_hooks(job, &RecordingRequest::new(level))).unwrap();
+    let Rewrite { plan, object, .. } = rewrite(&job.text, &RecordingRequest::new(level));
+    let object = String::from_utf8(object.unwrap().bytes).unwrap();
+    let (original, copy) = object.split_at(object.find("kernel steps.prlx").unwrap());
+    let planted: String = copy.lines().map(|line| fault(line) + "\n").collect();
+    assert!(copy != planted, "nothing was planted");
+    match by_object(job, plan, (original.to_owned() + &planted).as_bytes()) {
+        Err(_) => true,
+        Ok(run) => !run.1.original.as_ref().unwrap().changed.is_empty() || lanes(&run) != Ok(hooks),
+    }
+}
+
+#[test]
+fn planted_faults_are_caught() {
+    let job = job("good", GOOD);
+    let Rewrite { object, .. } = rewrite(&job.text, &RecordingRequest::new(Level::Path));
+    let object = String::from_utf8(object.unwrap().bytes).unwrap();
+    // The copy begins with the masks of the lanes that are launched, and of those where the wave is. Then the
+    // first routine keeps what `exec` was.
+    let copy: Vec<&str> = object.split("kernel steps.prlx").nth(1).unwrap().lines().collect();
+    let mask = |line: &str| line.trim_start_matches("  mov.mask ").trim_end_matches(", exec").to_owned();
+    let [present, outside] = [mask(copy[2]), mask(copy[3])];
+    let rejoins = format!("  or.mask {present}, {present}, ");
+    let restores = format!("  mov.mask exec, {outside}");
+    for level in [Level::Path, Level::Values, Level::Fingerprint, Level::Events] {
+        let planted = |fault: &dyn Fn(&str) -> String| is_caught(&job, level, fault);
+        assert!(!is_caught(&job, level, |line| format!("{line} ")), "spaces are no fault");
+        // Lanes that left their wave do not meet it again.
+        assert!(planted(&|line| line.replace(&rejoins, &rejoins.replace("or", "and"))), "{}", level.name());
+        // The kernel goes on with all lanes.
+        let all = format!("  mov.mask exec, {present}");
+        assert!(planted(&|line| if line == restores { all.clone() } else { line.to_owned() }));
+        // Rows of a stream, or records of a warp, lie elsewhere.
+        assert!(planted(&|line| line.replace("%laneid", "%tid.y")), "{}", level.name());
+    }
+    // A decision is lost.
+    let is_bit = |line: &str| line.starts_with("  or.u32 v") && line.ends_with(", 1");
+    assert!(is_caught(&job, Level::Path, |line| if is_bit(line) { String::new() } else { line.to_owned() }));
 }

@@ -84,7 +84,13 @@ pub fn job(name: &str, text: &str) -> Job {
 
 /// A CPU device that runs toy code.
 pub fn device(checks: Checks) -> Emulator {
-    Emulator::new(Options { threads: 1, machines: vec![&Toy], checks, ..Options::default() })
+    Emulator::new(Options {
+        threads: 1,
+        max_steps: 1 << 20,
+        machines: vec![&Toy],
+        checks,
+        ..Options::default()
+    })
 }
 
 /// A recording by hooks, while the device runs the unchanged code.
