@@ -1,9 +1,9 @@
 //! What an instruction set of machine code gives to run on the CPU device.
 //!
 //! A [`Machine`] loads objects, and gives a [`KernelCode`] for each kernel. That decodes the kernel: it makes
-//! a [`Binder`], gives registers planes, and calls [`function`] with an [`InstDecoder`] for each function. The
-//! steps that a decoder appends are those of [`Op`]. Hooks, checks and recording follow from the neutral view
-//! and from the steps.
+//! a [`Binder`], gives registers planes, and calls [`function`] with an [`InstDecoder`] for each function.
+//! The steps that a decoder appends are those of [`Op`]. Hooks, checks and recording follow from the neutral
+//! view and from the steps.
 //!
 //! A register is a plane: 32 or 64 bits in each lane, or a predicate. A wave of 64 lanes is two halves of 32
 //! lanes, so an operation on single lanes ([`Op::Alu`]) runs for each half, and one that needs all lanes is

@@ -88,8 +88,8 @@ pub fn rewrite_for(
     Ok(Rewrite { plan, text, module, object: None })
 }
 
-/// [`rewrite`] of an object of machine code. A kernel that cannot be instrumented is skipped in the plan, with
-/// the reason.
+/// [`rewrite`] of an object of machine code. A kernel that cannot be instrumented is skipped in the plan,
+/// with the reason.
 ///
 /// # Errors
 /// If the object cannot be read, or the level cannot be inserted into code of the instruction set.

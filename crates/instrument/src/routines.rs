@@ -6,16 +6,20 @@
 //!
 //! | name in a routine | is |
 //! |---|---|
-//! | `%prlx_…` | a register of the routine: a temporary ([`temporary_type`]), one that [`Text::declared`] has, or state that is kept through a kernel ([`Routines::state`], [`Routines::counters`], [`Routines::visits`]) |
-//! | [`GRID_WARP`] | the register with the number of the warp in the grid, which [`Routines::warp_index`] sets at the entry |
+//! | `%prlx_…` | a register of the routine, or state that is kept through a kernel |
+//! | [`GRID_WARP`] | the register with the number of the warp in the grid |
 //! | `%tid.x` and the like | a special register |
 //! | another name | a register of the function, as the view has it |
 //! | `[prlx_context+8]` with `ld.param` | the hidden parameter, which lies behind the kernel's arguments |
 //!
+//! Registers of a routine are temporaries ([`temporary_type`]) and those that [`Text::declared`] lists. State
+//! is what [`Routines::state`], [`Routines::counters`] and [`Routines::visits`] list.
+//! [`Routines::warp_index`] sets [`GRID_WARP`] at the entry.
+//!
 //! Exchanges between lanes are `activemask`, `vote.sync.ballot`, `match.any.sync` and `redux.sync` of PTX,
-//! `mbcnt` (how many lanes of a mask are below this one) and `readfirst` (the value of the lowest lane). Their
-//! masks of lanes have as many bits as a wave has lanes. `fence` makes earlier stores of the lanes visible to
-//! each other.
+//! `mbcnt` (how many lanes of a mask are below this one) and `readfirst` (the value of the lowest lane).
+//! Their masks of lanes have as many bits as a wave has lanes. `fence` makes earlier stores of the lanes
+//! visible to each other.
 //!
 //! # Invariants
 //! - Branches go forward and stay inside the routine.

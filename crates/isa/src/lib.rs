@@ -2,10 +2,10 @@
 //!
 //! [`image`] finds PTX in the files that hold it: cubins, fatbins and programs. [`ptx`] reads PTX. [`amdgpu`]
 //! reads AMD's code objects and instructions. An [`InstructionSet`] is one of machine code. [`operations`]
-//! lists the operations of all instruction sets. [`sass`] reads the output of NVIDIA's disassembler. [`view`] is what the rest of PRLX sees: functions,
-//! instructions with resolved operands and neutral semantics, and basic blocks. `cfg` computes dominators,
-//! post-dominators and loops. [`dataflow`] computes def-use chains, decisions, and the parameter bytes that a
-//! kernel never reads.
+//! lists the operations of all instruction sets. [`sass`] reads the output of NVIDIA's disassembler. [`view`]
+//! is what the rest of PRLX sees: functions, instructions with resolved operands and neutral semantics, and
+//! basic blocks. `cfg` computes dominators, post-dominators and loops. [`dataflow`] computes def-use chains,
+//! decisions, and the parameter bytes that a kernel never reads.
 //!
 //! # Invariants
 //! - Parsing never fails and never panics.

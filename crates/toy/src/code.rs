@@ -17,110 +17,56 @@
 
 use std::fmt;
 
-use prlx_isa::view::{Eval, Type};
+use prlx_isa::view::{Class, Eval, Type};
 
-/// What an instruction does. The comment shows its operands; `T` is a type.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Op {
-    /// `mov.T to, a`: copies, extends by zeros or takes the low half.
-    Mov,
-    /// `add.T to, a, b`
-    Add,
-    /// `sub.T to, a, b`
-    Sub,
-    /// `mul.T to, a, b`
-    Mul,
-    /// `div.T to, a, b`
-    Div,
-    /// `rem.T to, a, b`
-    Rem,
-    /// `and.T to, a, b`
-    And,
-    /// `andn.mask to, a, b`: the lanes of `a` that `b` does not have.
-    AndNot,
-    /// `or.T to, a, b`
-    Or,
-    /// `xor.T to, a, b`
-    Xor,
-    /// `shl.T to, a, by`
-    Shl,
-    /// `shr.T to, a, by`
-    Shr,
-    /// `cmp.R.T to, a, b`: a mask, which is 0 in lanes out of `exec`, or a condition of scalars.
-    Cmp,
-    /// `sel.T to, a, b, m`: `a` in lanes of the mask, else `b`.
-    Sel,
-    /// `save.mask to, m`: `to` is what `exec` was, and `exec` keeps the lanes of the mask.
-    Save,
-    /// `any.mask to, m`: the condition that a mask has a lane.
-    Any,
-    /// `ballot.u64 to, m`: a mask as bits.
-    Ballot,
-    /// `popc.T to, a`: how many bits of `a` are set, in 32 bits.
-    Popc,
-    /// `first.u32 to, v`: the value of the lowest lane of `exec`, as a scalar.
-    First,
-    /// `arg.T to, name`: an argument of the kernel.
-    Arg,
-    /// `ld.SPACE.T to, [address]`
-    Load,
-    /// `st.SPACE.T [address], from`
-    Store,
-    /// `atom.global.OP.T to, [address], a`: `to` is what memory had. `cas` has two sources: the value to
-    /// compare with, and the one to store.
-    Atom,
-    /// `br label`, `br c, label`, `br !c, label`: the wave branches, if the condition holds.
-    Branch,
-    /// `skip label`: the wave goes forward to the label if `exec` has no lane.
-    Skip,
-    /// `loop label`: the wave goes back to the label if `exec` has a lane.
-    Loop,
-    /// `barrier`
-    Barrier,
-    /// `end`
-    End,
+/// Declares each operation once: variant, name, number of operands, class and arithmetic in the view, text.
+macro_rules! ops { ($($op:ident $name:literal $count:literal $class:ident $eval:expr, $doc:literal;)*) => {
+    /// What an instruction does. `T` is a type.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub enum Op { $(#[doc = $doc] $op,)* }
+
+    /// Operations with their names, numbers of operands, classes and arithmetic. A conditional branch and
+    /// `cas` have one operand more.
+    const OPS: &[(Op, &str, usize, Class, Option<Eval>)] =
+        &[$((Op::$op, $name, $count, Class::$class, $eval),)*];
+} }
+
+ops! {
+    Mov "mov" 2 Move Some(Eval::Mov), "`mov.T to, a`: copies, extends by zeros or takes the low half.";
+    Add "add" 3 Integer Some(Eval::Add), "`add.T to, a, b`";
+    Sub "sub" 3 Integer Some(Eval::Sub), "`sub.T to, a, b`";
+    Mul "mul" 3 Integer Some(Eval::Mul), "`mul.T to, a, b`";
+    Div "div" 3 Integer Some(Eval::Div), "`div.T to, a, b`";
+    Rem "rem" 3 Integer Some(Eval::Rem), "`rem.T to, a, b`";
+    And "and" 3 Integer Some(Eval::And), "`and.T to, a, b`";
+    AndNot "andn" 3 Integer None, "`andn.mask to, a, b`: the lanes of `a` that `b` does not have.";
+    Or "or" 3 Integer Some(Eval::Or), "`or.T to, a, b`";
+    Xor "xor" 3 Integer Some(Eval::Xor), "`xor.T to, a, b`";
+    Shl "shl" 3 Integer Some(Eval::Shl), "`shl.T to, a, by`";
+    Shr "shr" 3 Integer Some(Eval::Shr), "`shr.T to, a, by`";
+    Popc "popc" 2 Integer Some(Eval::Popc), "`popc.T to, a`: how many bits of `a` are set, in 32 bits.";
+    Cmp "cmp" 3 Compare None, "`cmp.R.T to, a, b`: a mask, 0 in lanes out of `exec`, or a condition of scalars.";
+    Sel "sel" 4 Select Some(Eval::Select), "`sel.T to, a, b, m`: `a` in lanes of the mask, else `b`.";
+    Save "save" 2 Move None, "`save.mask to, m`: `to` is what `exec` was, and `exec` keeps the lanes of `m`.";
+    Any "any" 2 Warp None, "`any.mask to, m`: the condition that a mask has a lane.";
+    Ballot "ballot" 2 Warp None, "`ballot.u64 to, m`: a mask as bits.";
+    First "first" 2 Warp None, "`first.u32 to, v`: the value of the lowest lane of `exec`, as a scalar.";
+    Arg "arg" 2 Load Some(Eval::LoadParam), "`arg.T to, name`: an argument of the kernel.";
+    Load "ld" 2 Load None, "`ld.SPACE.T to, [address]`";
+    Store "st" 2 Store None, "`st.SPACE.T [address], from`";
+    Atom "atom" 3 Atomic None, "`atom.global.OP.T to, [address], a`: `to` is what memory had. `cas` has two \
+        sources: the value to compare with, and the one to store.";
+    Branch "br" 1 Branch None, "`br label`, `br c, label`, `br !c, label`: the wave goes there, if `c` holds.";
+    Skip "skip" 1 Branch None, "`skip label`: the wave goes forward to the label if `exec` has no lane.";
+    Loop "loop" 1 Branch None, "`loop label`: the wave goes back to the label if `exec` has a lane.";
+    Barrier "barrier" 0 Sync None, "`barrier`";
+    End "end" 0 Exit None, "`end`";
 }
 
-/// Operations with their names and numbers of operands. A conditional branch and `cas` have one more.
-const OPS: [(&str, Op, usize); 28] = [
-    ("mov", Op::Mov, 2),
-    ("add", Op::Add, 3),
-    ("sub", Op::Sub, 3),
-    ("mul", Op::Mul, 3),
-    ("div", Op::Div, 3),
-    ("rem", Op::Rem, 3),
-    ("and", Op::And, 3),
-    ("andn", Op::AndNot, 3),
-    ("or", Op::Or, 3),
-    ("xor", Op::Xor, 3),
-    ("shl", Op::Shl, 3),
-    ("shr", Op::Shr, 3),
-    ("cmp", Op::Cmp, 3),
-    ("sel", Op::Sel, 4),
-    ("save", Op::Save, 2),
-    ("any", Op::Any, 2),
-    ("ballot", Op::Ballot, 2),
-    ("popc", Op::Popc, 2),
-    ("first", Op::First, 2),
-    ("arg", Op::Arg, 2),
-    ("ld", Op::Load, 2),
-    ("st", Op::Store, 2),
-    ("atom", Op::Atom, 3),
-    ("br", Op::Branch, 1),
-    ("skip", Op::Skip, 1),
-    ("loop", Op::Loop, 1),
-    ("barrier", Op::Barrier, 0),
-    ("end", Op::End, 0),
-];
-
 /// Relations of comparisons with their names.
+#[rustfmt::skip]
 pub const RELATIONS: [(&str, Eval); 6] = [
-    ("eq", Eval::Eq),
-    ("ne", Eval::Ne),
-    ("lt", Eval::Lt),
-    ("le", Eval::Le),
-    ("gt", Eval::Gt),
-    ("ge", Eval::Ge),
+    ("eq", Eval::Eq), ("ne", Eval::Ne), ("lt", Eval::Lt), ("le", Eval::Le), ("gt", Eval::Gt), ("ge", Eval::Ge),
 ];
 
 /// What an instruction reads or writes.
@@ -132,7 +78,7 @@ pub enum Arg {
     Exec,
     /// A condition that is negated.
     Not(u32),
-    /// A constant.
+    /// A constant, sign-extended to 64 bits.
     Int(i64),
     /// A special register, under the name that it has in PTX: `%tid.x`.
     Special(String),
@@ -142,7 +88,7 @@ pub enum Arg {
     Address(char, u32, i64),
 }
 
-/// An instruction.
+/// An instruction: a line of the text.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Instruction {
     /// What it does.
@@ -164,8 +110,8 @@ impl Instruction {
         let (head, args) = text.split_once(' ').unwrap_or((text, ""));
         let mut words = head.split('.');
         let name = words.next().unwrap_or_default();
-        let row = OPS.iter().find(|(known, ..)| *known == name);
-        let (_, op, count) = *row.ok_or_else(|| format!("there is no operation `{name}`"))?;
+        let row = OPS.iter().find(|(_, known, ..)| *known == name);
+        let (op, _, count, ..) = *row.ok_or_else(|| format!("there is no operation `{name}`"))?;
         let mut words: Vec<String> = words.map(str::to_owned).collect();
         let ty = match words.pop().as_deref() {
             None => Type::B32,
@@ -182,9 +128,23 @@ impl Instruction {
         Ok(inst)
     }
 
+    fn row(&self) -> &'static (Op, &'static str, usize, Class, Option<Eval>) {
+        OPS.iter().find(|row| row.0 == self.op).unwrap_or(&OPS[0])
+    }
+
+    /// What it does, in one word of the view.
+    pub fn class(&self) -> Class {
+        self.row().3
+    }
+
+    /// Its arithmetic, if it has one result that depends on its operands alone.
+    pub fn eval(&self) -> Option<Eval> {
+        self.row().4.or_else(|| self.relation())
+    }
+
     /// The operation with its words and its type.
     pub fn opcode(&self) -> String {
-        let mut out = OPS.iter().find(|(_, op, _)| *op == self.op).map_or("?", |(name, ..)| name).to_owned();
+        let mut out = self.row().1.to_owned();
         let ty = match (self.op, self.ty) {
             (Op::Branch | Op::Skip | Op::Loop | Op::Barrier | Op::End, _) => None,
             (_, Type::Pred) => Some("mask"),

@@ -1,8 +1,8 @@
 //! Compiles a recorder routine to toy code.
 //!
-//! A register of the routine is a register of each lane, or a mask for a predicate. Lanes that branch are taken
-//! out of `exec`. They keep the number of the label that they go to, and the code at the label puts them back.
-//! As branches go forward, one pass over the lines in their order runs every lane.
+//! A register of the routine is a register of each lane, or a mask for a predicate. Lanes that branch are
+//! taken out of `exec`. They keep the number of the label that they go to, and the code at the label puts
+//! them back. As branches go forward, one pass over the lines in their order runs every lane.
 //!
 //! # Invariants
 //! - Behind a routine, `exec` is what it was.
@@ -18,7 +18,8 @@ use std::fmt::Write;
 use prlx_instrument::routines::{Arg, GRID_WARP, Instruction, Line, PREFIX, temporary_type};
 use prlx_isa::view::Function;
 
-use crate::lower::HIDDEN;
+/// The parameter behind those of the kernel.
+pub const HIDDEN: &str = "prlx";
 
 /// Registers of inserted code: numbers above those that the kernel names.
 pub struct Registers {
@@ -95,7 +96,7 @@ impl<'c> Compiler<'c> {
     pub fn compile(mut self, lines: &[Line<'_>]) -> Result<String> {
         self.emit("mov.mask {outside}, exec");
         self.emit("mov.mask exec, {present}");
-        for (number, line) in lines.iter().enumerate() {
+        for line in lines {
             match line {
                 Line::Label(name) if self.pending.contains(*name) => {
                     let number = label(lines, name)?;
@@ -117,7 +118,6 @@ impl<'c> Compiler<'c> {
                     if inst.op == "bra" {
                         let Some(Arg::Name(to)) = inst.args.first() else { return Err(unknown(inst)) };
                         let to_line = label(lines, to)?;
-                        debug_assert!(to_line > number, "branches go forward");
                         self.pending.insert((*to).to_owned());
                         self.emit(&format!("mov.u32 {{v.label}}, {to_line}"));
                         let rest = if guard.is_some() {
@@ -181,12 +181,8 @@ impl<'c> Compiler<'c> {
         let (name, operation) = match arg {
             Arg::Name(name) => (name, "and"),
             Arg::Not(name) => (name, "andn"),
-            Arg::Int(0) => {
-                self.emit(&format!("mov.mask {to}, 0"));
-                return Ok(());
-            }
-            Arg::Int(_) => {
-                self.emit(&format!("mov.mask {to}, exec"));
+            Arg::Int(value) => {
+                self.emit(&format!("mov.mask {to}, {}", if *value == 0 { "0" } else { "exec" }));
                 return Ok(());
             }
             _ => return Err(format!("a routine has the predicate {arg:?}")),
@@ -220,12 +216,11 @@ impl<'c> Compiler<'c> {
                 Ok(())
             }
             ("cvt", [to, from]) => self.convert(&parts, to, from),
-            ("mov", [to, from]) => self.plain("mov", &ty, to, &[from]),
+            ("mov" | "popc", [to, from]) => self.plain(parts[0], &ty, to, &[from]),
             ("not", [to, from]) => self.plain("xor", &ty, to, &[from, &Arg::Int(-1)]),
             ("and" | "or" | "xor" | "shl" | "shr" | "add" | "sub" | "div" | "rem", [to, a, b]) => {
                 self.plain(parts[0], &ty, to, &[a, b])
             }
-            ("popc", [to, from]) => self.plain("popc", &ty, to, &[from]),
             ("mul", [to, a, b]) if inst.op == "mul.wide.u32" => self.plain("mul", "u64", to, &[a, b]),
             ("mul", [to, a, b]) if parts[1] == "lo" => self.plain("mul", &ty, to, &[a, b]),
             ("mad", [to, a, b, c]) if matches!(inst.op, "mad.wide.u32") || parts[1] == "lo" => {
@@ -294,9 +289,9 @@ impl<'c> Compiler<'c> {
 
     /// The halves of 64 bits.
     fn split(&mut self, to: &[&str], from: &Arg<'_>) -> Result<()> {
+        let [low, high] = to else { return Err(format!("a routine has {} halves", to.len())) };
+        let [low, high] = [low, high].map(|name| self.function_or_own(name));
         let from = self.arg(from)?;
-        let halves: Vec<String> = to.iter().map(|name| self.function_or_own(name)).collect();
-        let [low, high] = &halves[..] else { return Err(format!("a routine has {} halves", to.len())) };
         self.emit(&format!("shr.u64 {{d.high}}, {from}, 32"));
         self.emit(&format!("mov.u32 {low}, {from}"));
         self.emit(&format!("mov.u32 {high}, {{d.high}}"));
@@ -305,12 +300,12 @@ impl<'c> Compiler<'c> {
 
     /// 64 bits of two halves.
     fn join(&mut self, to: &Arg<'_>, from: &[&str]) -> Result<()> {
-        let halves: Vec<String> = from.iter().map(|name| self.function_or_own(name)).collect();
-        let [low, high] = &halves[..] else { return Err(format!("a routine has {} halves", from.len())) };
+        let [low, high] = from else { return Err(format!("a routine has {} halves", from.len())) };
+        let [low, high] = [low, high].map(|name| self.function_or_own(name));
+        let to = self.arg(to)?;
         self.emit(&format!("mov.u64 {{d.high}}, {high}"));
         self.emit("shl.u64 {d.high}, {d.high}, 32");
         self.emit(&format!("mov.u64 {{d.low}}, {low}"));
-        let to = self.arg(to)?;
         self.emit(&format!("or.u64 {to}, {{d.high}}, {{d.low}}"));
         Ok(())
     }

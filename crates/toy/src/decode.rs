@@ -7,7 +7,7 @@
 //! # Invariants
 //! A scalar or a condition is the same in all lanes, also in those that the launch does not have.
 
-use prlx_driver::Error;
+use prlx_driver::{Error, ErrorKind};
 use prlx_emu::machine::{
     AddrBase, AddrSpace, Atomic, BarrierKind, BarrierOp, Binder, BranchFixup, Clock, EmuError, InstDecoder,
     KernelCode, LoadedObject, Machine, MemAccess, Memory, Op as Step, Plane, PlaneKind, Request, Rmw,
@@ -15,11 +15,12 @@ use prlx_emu::machine::{
 };
 use prlx_isa::view::{Base, BlockId, Eval, FuncId, Function, Inst, InstId, Operand, Reg, Type};
 use prlx_isa::{InstructionSet, ObjectReader};
-use prlx_lanes::{Args, LANES, LaneFn, Planes, V32, V64};
+use prlx_lanes::{Args, LANES, Planes, V32, V64};
 
 use crate::TOY;
 use crate::code::{Instruction, Op};
 use crate::reader::Toy;
+use crate::semantics::native;
 
 impl Machine for Toy {
     fn instruction_set(&self) -> InstructionSet {
@@ -27,8 +28,7 @@ impl Machine for Toy {
     }
 
     fn load(&self, bytes: &[u8], _: &mut Memory, _: u64) -> Result<LoadedObject, Error> {
-        let wrong = |e: prlx_isa::image::Error| Error::new(prlx_driver::ErrorKind::Module, e.to_string());
-        let module = self.read(bytes).map_err(wrong)?;
+        let module = self.read(bytes).map_err(|e| Error::new(ErrorKind::Module, e.to_string()))?;
         let kernel = |f: &Function| -> (String, Box<dyn KernelCode>) { (f.name.clone(), Box::new(Kernel)) };
         let kernels = module.functions.iter().map(kernel).collect();
         Ok(LoadedObject { base: None, addresses: vec![None; module.symbols.len()], kernels, module })
@@ -57,11 +57,6 @@ impl KernelCode for Kernel {
         b.finish_code();
         (b, missing)
     }
-}
-
-/// The operation of an instruction; `None` for what the view has at the entry.
-fn native(inst: &Inst) -> Option<&Instruction> {
-    inst.semantics.native.get()
 }
 
 fn label(inst: &Inst) -> Option<BlockId> {
@@ -170,35 +165,34 @@ impl Decoder {
             b.emit_main(Step::Clock(Clock::Wide, to));
             return Ok(());
         }
-        let sources = view.operands.get(1..).unwrap_or_default();
+        // A source that is not there is the first one. The third one is the predicate of `sel`.
+        let source = |at: usize| view.operands.get(at).or(view.operands.get(1));
         let mut src = [0; 4];
-        for (at, (plane, operand)) in src.iter_mut().zip(sources).enumerate() {
-            let ty = if inst.op == Op::Sel && at == 2 { Type::Pred } else { inst.ty };
-            *plane = b.source(operand, ty)?;
+        for (at, ty) in [(1, inst.ty), (2, inst.ty), (3, Type::Pred)] {
+            if let Some(operand) = source(at).filter(|_| at < 3 || inst.op == Op::Sel) {
+                src[at - 1] = b.source(operand, ty)?;
+            }
         }
-        // What `sel` reads beyond its sources is a predicate. A source that is not there is the first one.
-        for at in sources.len()..2 {
-            src[at] = src[0];
-        }
-        let imm = operation(inst).ok_or_else(|| unsupported("it is no arithmetic"))?;
+        let number = inst.eval().and_then(|eval| EVALS.iter().position(|known| *known == eval));
+        let number = number.ok_or_else(|| unsupported("it is no arithmetic"))?;
         let wide = inst.ty.bits() == 64;
-        if inst.op != Op::Cmp {
-            let run: LaneFn = match (inst.op, wide) {
-                (Op::Popc, true) => count_bits,
-                (_, true) => wide_lanes,
-                (_, false) => word_lanes,
-            };
-            b.emit_main(Step::Alu(run, Args { dst: [to, 0, 0, 0], src, imm }));
+        let result = match inst.op {
+            Op::Cmp => PREDICATE,
+            _ if wide && inst.op != Op::Popc => WIDE,
+            _ => WORD,
+        };
+        let imm = number as u64 | u64::from(inst.ty.is_signed()) << 5 | u64::from(wide) << 6 | result << 7;
+        if result != PREDICATE {
+            b.emit_main(Step::Alu(arithmetic, Args { dst: [to, 0, 0, 0], src, imm }));
             return Ok(());
         }
-        let run: LaneFn = if wide { wide_compare } else { word_compare };
-        let (guard, result) = (view.guard, b.temp(PlaneKind::Pred));
+        let (guard, holds) = (view.guard, b.temp(PlaneKind::Pred));
         b.guard = b.guard_bits(None);
-        b.emit(Step::Alu(run, Args { dst: [result, 0, 0, 0], src, imm }));
+        b.emit(Step::Alu(arithmetic, Args { dst: [holds, 0, 0, 0], src, imm }));
         // Lanes out of `exec` are 0 in a mask.
-        let lanes = if guard.is_some() { self.exec } else { result };
-        let args = Args { dst: [to, 0, 0, 0], src: [result, lanes, 0, 0], imm: Combine::And as u64 };
-        b.emit_main(Step::Wave(combine, args));
+        let lanes = if guard.is_some() { self.exec } else { holds };
+        let args = Args { dst: [to, 0, 0, 0], src: [holds, lanes, 0, 0], imm: 0 };
+        b.emit_main(Step::Wave(both, args));
         Ok(())
     }
 }
@@ -236,26 +230,17 @@ fn memory(b: &mut Binder<'_>, inst: &Instruction, view: &Inst) -> Result<(), Emu
     let mem = MemAccess { space, base, offset, size, strong, planes: vec![value(0)] };
     let step = match inst.op {
         Op::Atom => {
+            let signed = inst.ty.is_signed();
             let rmw = match inst.words.last().map(String::as_str) {
                 Some("add") => Rmw::Add,
                 Some("xor") => Rmw::Xor,
                 Some("and") => Rmw::And,
                 Some("or") => Rmw::Or,
                 Some("exch") => Rmw::Exch,
-                Some("min") => {
-                    if inst.ty.is_signed() {
-                        Rmw::MinS
-                    } else {
-                        Rmw::MinU
-                    }
-                }
-                Some("max") => {
-                    if inst.ty.is_signed() {
-                        Rmw::MaxS
-                    } else {
-                        Rmw::MaxU
-                    }
-                }
+                Some("min") if signed => Rmw::MinS,
+                Some("min") => Rmw::MinU,
+                Some("max") if signed => Rmw::MaxS,
+                Some("max") => Rmw::MaxU,
                 Some("cas") => Rmw::Cas,
                 _ => return Err(unsupported("this atomic operation is not implemented")),
             };
@@ -273,16 +258,17 @@ fn memory(b: &mut Binder<'_>, inst: &Instruction, view: &Inst) -> Result<(), Emu
     Ok(())
 }
 
-/// How two masks become one.
-#[derive(Clone, Copy)]
-enum Combine {
-    Copy,
-    And,
-    AndNot,
-    Or,
-    Xor,
-    Any,
-}
+type OfMasks = fn(u64, u64) -> u64;
+
+/// How operations make a mask of two masks.
+const MASKS: [(Op, OfMasks); 6] = [
+    (Op::Mov, |x, _| x),
+    (Op::And, |x, y| x & y),
+    (Op::AndNot, |x, y| x & !y),
+    (Op::Or, |x, y| x | y),
+    (Op::Xor, |x, y| x ^ y),
+    (Op::Any, |x, _| if x == 0 { 0 } else { u64::MAX }),
+];
 
 /// Operations on masks.
 fn masks(b: &mut Binder<'_>, inst: &Instruction, view: &Inst) -> Result<(), EmuError> {
@@ -291,36 +277,25 @@ fn masks(b: &mut Binder<'_>, inst: &Instruction, view: &Inst) -> Result<(), EmuE
     for (plane, operand) in src.iter_mut().zip(view.operands.get(1..).unwrap_or_default()) {
         *plane = b.source(operand, Type::Pred)?;
     }
-    let how = match inst.op {
-        Op::Save => {
-            // The sources are the mask, and `exec`.
-            let args = Args { dst: [to, src[1], 0, 0], src, imm: 0 };
-            b.emit_main(Step::Wave(save, args));
-            return Ok(());
-        }
-        Op::Mov => Combine::Copy,
-        Op::And => Combine::And,
-        Op::AndNot => Combine::AndNot,
-        Op::Or => Combine::Or,
-        Op::Xor => Combine::Xor,
-        Op::Any => Combine::Any,
-        _ => return Err(unsupported("it is no operation on masks")),
-    };
+    if inst.op == Op::Save {
+        // The sources are the mask, and `exec`.
+        b.emit_main(Step::Wave(save, Args { dst: [to, src[1], 0, 0], src, imm: 0 }));
+        return Ok(());
+    }
+    let how = MASKS.iter().position(|(op, _)| *op == inst.op);
+    let how = how.ok_or_else(|| unsupported("it is no operation on masks"))?;
     b.emit_main(Step::Wave(combine, Args { dst: [to, 0, 0, 0], src, imm: how as u64 }));
     Ok(())
 }
 
 fn combine(w: &mut Wave<'_, '_>, a: &Args, _: u64) {
-    let (x, y) = (w.mask(a.src[0]), w.mask(a.src[1]));
-    let all: [fn(u64, u64) -> u64; 6] = [
-        |x, _| x,
-        |x, y| x & y,
-        |x, y| x & !y,
-        |x, y| x | y,
-        |x, y| x ^ y,
-        |x, _| if x == 0 { 0 } else { u64::MAX },
-    ];
-    w.set_mask(a.dst[0], all[a.imm as usize](x, y));
+    let result = MASKS[a.imm as usize].1(w.mask(a.src[0]), w.mask(a.src[1]));
+    w.set_mask(a.dst[0], result);
+}
+
+fn both(w: &mut Wave<'_, '_>, a: &Args, _: u64) {
+    let result = w.mask(a.src[0]) & w.mask(a.src[1]);
+    w.set_mask(a.dst[0], result);
 }
 
 fn save(w: &mut Wave<'_, '_>, a: &Args, _: u64) {
@@ -344,79 +319,36 @@ fn first(w: &mut Wave<'_, '_>, a: &Args, _: u64) {
     w.set_scalar(a.dst[0], value);
 }
 
-/// The arithmetic of an operation as a number: the position in [`EVALS`], and whether the type has a sign.
-fn operation(inst: &Instruction) -> Option<u64> {
-    let (eval, ty) = crate::semantics::eval(inst, None)?;
-    let at = EVALS.iter().position(|known| *known == eval)?;
-    Some((at as u64) << 1 | u64::from(ty.is_signed()))
-}
-
-/// The operations that [`compute`] knows.
+/// The operations that [`compute`] knows. Bits 0 to 4 of a step's number are a position here, bit 5 says
+/// whether the type has a sign, bit 6 whether it has 64 bits, and the others are the kind of the result.
+#[rustfmt::skip]
 const EVALS: [Eval; 19] = [
-    Eval::Mov,
-    Eval::Add,
-    Eval::Sub,
-    Eval::Mul,
-    Eval::Div,
-    Eval::Rem,
-    Eval::And,
-    Eval::Or,
-    Eval::Xor,
-    Eval::Shl,
-    Eval::Shr,
-    Eval::Select,
-    Eval::Popc,
-    Eval::Eq,
-    Eval::Ne,
-    Eval::Lt,
-    Eval::Le,
-    Eval::Gt,
+    Eval::Mov, Eval::Add, Eval::Sub, Eval::Mul, Eval::Div, Eval::Rem, Eval::And, Eval::Or, Eval::Xor,
+    Eval::Shl, Eval::Shr, Eval::Select, Eval::Popc, Eval::Eq, Eval::Ne, Eval::Lt, Eval::Le, Eval::Gt,
     Eval::Ge,
 ];
 
-/// Computes in 128 bits, of which the result has as many low ones as its type. The operands are extended by
-/// the sign of the type, if it has one.
-fn compute(imm: u64, bits: u32, x: u64, y: u64, select: bool) -> u64 {
-    let signed = imm & 1 == 1;
-    let extend = |v: u64| match (signed, bits) {
-        (true, 32) => i128::from(v as i32),
-        (true, _) => i128::from(v as i64),
-        (false, _) => i128::from(v),
-    };
-    let (a, b) = (extend(x), extend(y));
-    let shift = y.min(u64::from(bits)) as u32;
-    let value = match EVALS[(imm >> 1) as usize] {
+/// Kinds of results: 32 bits, 64 bits, a predicate.
+const WORD: u64 = 0;
+const WIDE: u64 = 1;
+const PREDICATE: u64 = 2;
+
+/// Computes in 128 bits, of which the result has as many low ones as its type. Division by 0 gives all ones,
+/// as on NVIDIA's hardware.
+fn compute(eval: Eval, (a, b): (i128, i128), by: u32, select: bool) -> i128 {
+    match eval {
         Eval::Add => a + b,
         Eval::Sub => a - b,
         Eval::Mul => a.wrapping_mul(b),
-        // As on NVIDIA's hardware.
-        Eval::Div => {
-            if b == 0 {
-                -1
-            } else {
-                a / b
-            }
-        }
-        Eval::Rem => {
-            if b == 0 {
-                -1
-            } else {
-                a % b
-            }
-        }
+        Eval::Div => a.checked_div(b).unwrap_or(-1),
+        Eval::Rem => a.checked_rem(b).unwrap_or(-1),
         Eval::And => a & b,
         Eval::Or => a | b,
         Eval::Xor => a ^ b,
-        Eval::Shl => a << shift,
-        Eval::Shr => a >> shift,
-        Eval::Select => {
-            if select {
-                a
-            } else {
-                b
-            }
-        }
-        Eval::Popc => x.count_ones().into(),
+        Eval::Shl => a << by,
+        Eval::Shr => a >> by,
+        Eval::Select if !select => b,
+        Eval::Popc => a.count_ones().into(),
         Eval::Eq => (a == b).into(),
         Eval::Ne => (a != b).into(),
         Eval::Lt => (a < b).into(),
@@ -424,44 +356,25 @@ fn compute(imm: u64, bits: u32, x: u64, y: u64, select: bool) -> u64 {
         Eval::Gt => (a > b).into(),
         Eval::Ge => (a >= b).into(),
         _ => a,
+    }
+}
+
+fn arithmetic(p: &mut Planes, a: &Args, m: u32) {
+    let (eval, signed, wide) = (EVALS[(a.imm & 31) as usize], a.imm >> 5 & 1 == 1, a.imm >> 6 & 1 == 1);
+    let read = |plane| if wide { p.get64(plane).0 } else { p.get32(plane).0.map(u64::from) };
+    let extend = |v: u64| match (signed, wide) {
+        (true, false) => i128::from(v as i32),
+        (true, true) => i128::from(v as i64),
+        (false, _) => i128::from(v),
     };
-    value as u64
-}
-
-fn word_lanes(p: &mut Planes, a: &Args, m: u32) {
-    let (x, y, s) = (p.get32(a.src[0]), p.get32(a.src[1]), predicate(p, a));
-    let value = |l: usize| compute(a.imm, 32, x.0[l].into(), y.0[l].into(), s >> l & 1 == 1) as u32;
-    p.put32(a.dst[0], m, V32(std::array::from_fn(value)));
-}
-
-fn wide_lanes(p: &mut Planes, a: &Args, m: u32) {
-    let (x, y, s) = (p.get64(a.src[0]), p.get64(a.src[1]), predicate(p, a));
-    let value = |l: usize| compute(a.imm, 64, x.0[l], y.0[l], s >> l & 1 == 1);
-    p.put64(a.dst[0], m, V64(std::array::from_fn(value)));
-}
-
-/// 32 bits of 64, as all operations of two widths.
-fn count_bits(p: &mut Planes, a: &Args, m: u32) {
-    let x = p.get64(a.src[0]);
-    p.put32(a.dst[0], m, V32(x.0.map(u64::count_ones)));
-}
-
-/// The third source of `sel`. Other operations have none.
-fn predicate(p: &Planes, a: &Args) -> u32 {
-    p.get_pred(a.src[2])
-}
-
-fn word_compare(p: &mut Planes, a: &Args, m: u32) {
-    let (x, y) = (p.get32(a.src[0]), p.get32(a.src[1]));
-    put_bits(p, a, m, |l| compute(a.imm, 32, x.0[l].into(), y.0[l].into(), false));
-}
-
-fn wide_compare(p: &mut Planes, a: &Args, m: u32) {
-    let (x, y) = (p.get64(a.src[0]), p.get64(a.src[1]));
-    put_bits(p, a, m, |l| compute(a.imm, 64, x.0[l], y.0[l], false));
-}
-
-fn put_bits(p: &mut Planes, a: &Args, m: u32, holds: impl Fn(usize) -> u64) {
-    let bits = (0..LANES).fold(0, |bits, l| bits | (holds(l) as u32) << l);
-    p.put_pred(a.dst[0], m, bits);
+    let (x, y, s) = (read(a.src[0]), read(a.src[1]), p.get_pred(a.src[2]));
+    let value: [u64; LANES] = std::array::from_fn(|l| {
+        let by = y[l].min(if wide { 64 } else { 32 }) as u32;
+        compute(eval, (extend(x[l]), extend(y[l])), by, s >> l & 1 == 1) as u64
+    });
+    match a.imm >> 7 {
+        WORD => p.put32(a.dst[0], m, V32(value.map(|v| v as u32))),
+        WIDE => p.put64(a.dst[0], m, V64(value)),
+        _ => p.put_pred(a.dst[0], m, (0..LANES).fold(0, |bits, l| bits | (value[l] as u32) << l)),
+    }
 }

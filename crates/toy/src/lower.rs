@@ -21,12 +21,10 @@ use prlx_plan::{At, Insertion, Plan};
 use prlx_trace::device::{HiddenParameter, INSTRUMENTED, LaunchSize};
 
 use crate::TOY;
-use crate::code::{Arg, Instruction, Op};
-use crate::compile::{Compiler, Registers};
+use crate::code::{Arg, Op};
+use crate::compile::{Compiler, HIDDEN, Registers};
 use crate::reader::Toy;
-
-/// The parameter behind those of the kernel.
-pub const HIDDEN: &str = "prlx";
+use crate::semantics::native;
 
 impl ObjectTarget for Toy {
     fn instruction_set(&self) -> InstructionSet {
@@ -72,10 +70,6 @@ struct Copy<'a> {
     text: String,
 }
 
-fn native(inst: &Inst) -> Option<&Instruction> {
-    inst.semantics.native.get()
-}
-
 /// The block where lanes wait that an instruction sends away.
 fn waits_in(inst: &Inst) -> Option<u32> {
     match (native(inst)?.op, inst.operands.first()) {
@@ -88,8 +82,7 @@ fn waits_in(inst: &Inst) -> Option<u32> {
 impl Copy<'_> {
     fn kernel(&mut self) -> Result<(), String> {
         self.head();
-        self.line("mov.mask {launched}, exec");
-        self.line("mov.mask {present}, exec");
+        self.lines("mov.mask {launched}, exec; mov.mask {present}, exec");
         self.routine(&self.routines.warp_index(self.f))?;
         self.routine(&self.routines.begin_visits(&[self.f]))?;
         self.insert(At::Entry)?;
@@ -126,36 +119,25 @@ impl Copy<'_> {
         );
     }
 
-    /// An inserted instruction with names of registers in braces.
-    fn line(&mut self, text: impl AsRef<str>) {
-        let text = self.registers.filled(text.as_ref());
-        let _ = writeln!(self.text, "  {text}");
+    /// Inserted instructions, with names of registers in braces.
+    fn lines(&mut self, lines: &str) {
+        for line in lines.split("; ") {
+            let _ = writeln!(self.text, "  {}", self.registers.filled(line));
+        }
     }
 
     /// Lanes that wait in a block are with the wave again.
     fn rejoin(&mut self, block: u32) {
-        for line in [
-            "mov.mask {here}, exec",
-            "mov.mask exec, {launched}",
-            "cmp.eq.u32 {back}, {away}, {block}",
-            "mov.mask exec, {here}",
-            "or.mask {present}, {present}, {back}",
-        ] {
-            self.line(line.replace("{block}", &block.to_string()));
-        }
+        self.lines("mov.mask {here}, exec; mov.mask exec, {launched}");
+        self.lines(&format!("cmp.eq.u32 {{back}}, {{away}}, {block}"));
+        self.lines("mov.mask exec, {here}; or.mask {present}, {present}, {back}");
     }
 
     /// Lanes out of `exec` leave the wave: they wait in a block.
     fn depart(&mut self, block: u32) {
-        for line in [
-            "mov.mask {here}, exec",
-            "andn.mask exec, {present}, exec",
-            "mov.u32 {away}, {block}",
-            "mov.mask exec, {here}",
-            "and.mask {present}, {present}, exec",
-        ] {
-            self.line(line.replace("{block}", &block.to_string()));
-        }
+        self.lines("mov.mask {here}, exec; andn.mask exec, {present}, exec");
+        self.lines(&format!("mov.u32 {{away}}, {block}"));
+        self.lines("mov.mask exec, {here}; and.mask {present}, {present}, exec");
     }
 
     /// The instruction of the original. Labels are numbers of blocks.

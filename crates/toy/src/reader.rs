@@ -11,9 +11,9 @@
 //!
 //! A number behind `;` is the line of the source file. A parameter has a type, or a size in bytes.
 //!
-//! The view is that of one lane: a mask of lanes is a predicate, `exec` is the guard of vector operations, and
-//! a branch over `exec` is one that a lane takes by its own bit. The reader puts instructions at the entry
-//! that say that `exec` has the lane, and which registers have no defined value.
+//! The view is that of one lane: a mask of lanes is a predicate, `exec` is the guard of vector operations,
+//! and a branch over `exec` is one that a lane takes by its own bit. The reader puts instructions at the
+//! entry that say that `exec` has the lane, and which registers have no defined value.
 //!
 //! # Invariants
 //! - The span of an instruction is its text in the object.
@@ -35,7 +35,7 @@ use prlx_isa::view::{
 };
 
 use crate::code::{Arg, Instruction, Op};
-use crate::semantics::{eval, roles, semantics};
+use crate::semantics::{eval, native, roles, semantics};
 
 /// Lanes of a wave.
 pub const LANES: u32 = 64;
@@ -336,27 +336,28 @@ impl Reader<'_> {
 
     /// Checks that lanes which leave their wave meet it again.
     fn check_meeting(&self) -> Result<(), Error> {
+        let insts = &self.function.insts;
         let target = |inst: &Inst| match inst.operands.first() {
             Some(Operand::Label(to)) => Some(to.index()),
             _ => None,
         };
-        let code = |inst: &Inst| inst.semantics.native.get::<Instruction>().map(|inst| inst.op);
-        for inst in &self.function.insts {
+        for inst in insts {
             let (Some(to), here) = (target(inst), inst.block.index()) else { continue };
-            let bad = |what: &str| Err(wrong(inst.span.start as usize, what));
-            match code(inst) {
-                Some(Op::Loop) if to > here => return bad("`loop` goes back"),
-                Some(Op::Skip) if to <= here => return bad("`skip` goes forward"),
-                Some(Op::Skip) => {
-                    let region = here + 1..to;
-                    let inside = self.function.insts.iter().filter(|i| region.contains(&i.block.index()));
-                    let leaves = |i: &Inst| target(i).is_some_and(|at| !(here + 1..=to).contains(&at));
-                    if inside.into_iter().any(|i| leaves(i) || code(i) == Some(Op::End)) {
-                        return bad("code between `skip` and its label goes elsewhere");
-                    }
+            // Code between a `skip` and its label ends nowhere else.
+            let region = here + 1..to;
+            let leaves = |i: &&Inst| {
+                let elsewhere = target(i).is_some_and(|at| !(here + 1..=to).contains(&at));
+                region.contains(&i.block.index()) && (elsewhere || i.class == Class::Exit)
+            };
+            let what = match native(inst).map(|inst| inst.op) {
+                Some(Op::Loop) if to > here => "`loop` goes back",
+                Some(Op::Skip) if to <= here => "`skip` goes forward",
+                Some(Op::Skip) if insts.iter().any(|i| leaves(&i)) => {
+                    "code between `skip` and its label goes elsewhere"
                 }
-                _ => {}
-            }
+                _ => continue,
+            };
+            return Err(wrong(inst.span.start as usize, what));
         }
         Ok(())
     }

@@ -7,18 +7,23 @@
 use std::sync::Arc;
 
 use prlx_isa::view::{
-    Access, Atomic, Barrier, Class, Comparison, Derived, Effect, Eval, Expr, Native, Order, Participants,
+    Access, Atomic, Barrier, Comparison, Derived, Effect, Eval, Expr, Inst, Native, Order, Participants,
     Role, Scope, Semantics, Space, Type,
 };
 
 use crate::code::{Arg, Instruction, Op};
+
+/// The operation of an instruction of the view; `None` for what the view has at the entry.
+pub fn native(inst: &Inst) -> Option<&Instruction> {
+    inst.semantics.native.get()
+}
 
 /// What an instruction does.
 pub fn semantics(inst: &Instruction) -> Semantics {
     let space = space(inst);
     Semantics {
         opcode: inst.opcode(),
-        class: class(inst),
+        class: inst.class(),
         space,
         effect: effect(inst),
         result: Some(match inst.op {
@@ -41,22 +46,6 @@ pub fn semantics(inst: &Instruction) -> Semantics {
     }
 }
 
-fn class(inst: &Instruction) -> Class {
-    match inst.op {
-        Op::Mov | Op::Save => Class::Move,
-        Op::Cmp => Class::Compare,
-        Op::Sel => Class::Select,
-        Op::Any | Op::Ballot | Op::First => Class::Warp,
-        Op::Arg | Op::Load => Class::Load,
-        Op::Store => Class::Store,
-        Op::Atom => Class::Atomic,
-        Op::Branch | Op::Skip | Op::Loop => Class::Branch,
-        Op::Barrier => Class::Sync,
-        Op::End => Class::Exit,
-        _ => Class::Integer,
-    }
-}
-
 fn space(inst: &Instruction) -> Space {
     match inst.op {
         Op::Arg => Space::Param,
@@ -69,20 +58,15 @@ fn space(inst: &Instruction) -> Space {
 fn effect(inst: &Instruction) -> Effect {
     let access = Access { element: Some(inst.ty.bytes()), elements: 1, ..Access::default() };
     match inst.op {
-        Op::Cmp => match inst.relation() {
-            Some(relation) => Effect::Compare(Comparison { relation, ty: inst.ty, join: None }),
-            None => Effect::Plain,
-        },
+        Op::Cmp => inst.relation().map_or(Effect::Plain, |relation| {
+            Effect::Compare(Comparison { relation, ty: inst.ty, join: None })
+        }),
         Op::First => Effect::Exchange,
         Op::Arg | Op::Load => Effect::Access(Access { reads: true, ..access }),
         Op::Store => Effect::Access(Access { writes: true, ..access }),
         Op::Atom => {
-            let atomic = match () {
-                () if inst.has("add") => Atomic::Add,
-                () if inst.has("xor") => Atomic::Xor,
-                () if inst.has("cas") => Atomic::CompareExchange,
-                () => Atomic::Other,
-            };
+            let atomics = [("add", Atomic::Add), ("xor", Atomic::Xor), ("cas", Atomic::CompareExchange)];
+            let atomic = atomics.iter().find(|(name, _)| inst.has(name)).map_or(Atomic::Other, |row| row.1);
             Effect::Access(Access { reads: true, writes: true, atomic: Some(atomic), ..access })
         }
         Op::Barrier => Effect::Barrier(Barrier {
@@ -95,28 +79,13 @@ fn effect(inst: &Instruction) -> Effect {
     }
 }
 
-/// The arithmetic of an instruction with one result. `wide`: whether the operand that `mov` copies has 64
-/// bits.
+/// The arithmetic of an instruction with one result. `wide`: whether what `mov` copies is a register of 64
+/// bits, or of 32.
 pub fn eval(inst: &Instruction, wide: Option<bool>) -> Option<(Eval, Type)> {
-    let eval = match (inst.op, wide) {
-        (Op::Mov, Some(false)) if inst.ty.bits() == 64 => Eval::Convert(Type::U32),
-        (Op::Mov, Some(true)) if inst.ty.bits() == 32 => Eval::Convert(Type::U64),
-        (Op::Mov, _) => Eval::Mov,
-        (Op::Add, _) => Eval::Add,
-        (Op::Sub, _) => Eval::Sub,
-        (Op::Mul, _) => Eval::Mul,
-        (Op::Div, _) => Eval::Div,
-        (Op::Rem, _) => Eval::Rem,
-        (Op::And, _) => Eval::And,
-        (Op::Or, _) => Eval::Or,
-        (Op::Xor, _) => Eval::Xor,
-        (Op::Shl, _) => Eval::Shl,
-        (Op::Shr, _) => Eval::Shr,
-        (Op::Cmp, _) => inst.relation()?,
-        (Op::Sel, _) => Eval::Select,
-        (Op::Popc, _) => Eval::Popc,
-        (Op::Arg, _) => Eval::LoadParam,
-        _ => return None,
+    let eval = match (inst.op, wide, inst.ty.bits()) {
+        (Op::Mov, Some(false), 64) => Eval::Convert(Type::U32),
+        (Op::Mov, Some(true), 32) => Eval::Convert(Type::U64),
+        _ => inst.eval()?,
     };
     Some((eval, inst.ty))
 }

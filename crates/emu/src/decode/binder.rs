@@ -153,7 +153,8 @@ impl<'a> Binder<'a> {
             guard: NO_GUARD,
         }
     }
-    /// A binder for a kernel of the module. `constants`: the address range of the module's constant variables.
+    /// A binder for a kernel of the module. `constants`: the address range of the module's constant
+    /// variables.
     pub fn for_kernel(
         module: &'a Module,
         addresses: &'a [Option<u64>],

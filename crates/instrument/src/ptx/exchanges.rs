@@ -1,8 +1,8 @@
 //! Exchanges between the lanes of a warp: who is active, votes, matches and reductions.
 //!
 //! PTX has instructions for these, whose masks of lanes have 32 bits. Routines for machine code of waves have
-//! the same text, and masks have as many bits as a wave has lanes. There [`crate::amdgpu`] makes operations on
-//! EXEC and loops over lanes of it, and a wave needs no `.sync`.
+//! the same text, and masks have as many bits as a wave has lanes. There [`crate::amdgpu`] makes operations
+//! on EXEC and loops over lanes of it, and a wave needs no `.sync`.
 
 use crate::ptx::addressing::LEAD;
 use crate::ptx::lowering::{Lowering, Output};
@@ -59,7 +59,8 @@ impl Lowering<'_> {
         }
     }
 
-    /// `%~lead`: whether this lane writes for its group. Machine code of waves has no groups: there every lane does.
+    /// `%~lead`: whether this lane writes for its group. Machine code of waves has no groups: there every
+    /// lane does.
     pub(super) fn lead_of_group(&self, s: &mut Snippet<'_>) {
         match self.output {
             Output::Ptx => s.ptx(LEAD),
