@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 
 use prlx_driver::{Job, Output};
-use prlx_emu::{Checks, Emulator};
+use prlx_emu::{Checks, Emulator, Options};
+use prlx_toy::Toy;
+use prlx_trace::check::{Check, Findings, Kind};
+use prlx_trace::dataflow::{AccessKind, Action};
 
 use crate::support::{BAD, ELEMENTS, GOOD, THREADS, device, input, job};
 
@@ -64,4 +67,52 @@ fn kernels_compute_what_the_reference_computes() {
         }
     }
     assert_ne!(reference(|n| n > 16), reference(|n| n >= 16));
+}
+
+/// What a check finds in a kernel.
+fn findings(text: &str, check: Check) -> Findings {
+    let mut device = device(Checks::NONE.with(check));
+    prlx_driver::run(&mut device, &job("kernel", text)).unwrap();
+    device.take_findings()
+}
+
+#[test]
+fn checks_find_planted_errors() {
+    // Lanes read what the other wave of their CTA stored, behind the barrier or not.
+    let crossing = GOOD.replace("xor.u32 v6, v4, 4", "xor.u32 v6, v4, 256");
+    assert_ne!(crossing, GOOD);
+    assert_eq!(findings(&crossing, Check::Race).list, []);
+    let found = findings(&crossing.replace("  barrier ; 23\n", ""), Check::Race);
+    let [race] = &found.list[..] else { panic!("{:?}", found.list) };
+    assert_eq!(race.kind, Kind::Race);
+    let mut lines: Vec<u32> =
+        race.sides.iter().filter_map(|side| Some(side.place.as_ref()?.source.first()?.line)).collect();
+    lines.sort_unstable();
+    assert_eq!(lines, [22, 26]);
+    // Elements behind the input are loaded.
+    let longer = GOOD.replace("cmp.lt.u32 m0, v1, v2", "cmp.le.u32 m0, v1, v2");
+    let error = prlx_driver::run(&mut device(Checks::NONE), &job("kernel", &longer)).unwrap_err().to_string();
+    assert!(error.contains("`ld.global.u32 v2, [d0]` at steps.c:7 in `steps` reads"), "{error}");
+}
+
+#[test]
+fn the_data_flow_has_accesses_and_types() {
+    let options =
+        Options { threads: 1, machines: vec![&Toy], dataflow: Some(16 << 20), ..Options::default() };
+    let mut device = Emulator::new(options);
+    prlx_driver::run(&mut device, &job("good", GOOD)).unwrap();
+    let flow = device.take_dataflow().unwrap();
+    assert!(flow.complete);
+    let store = flow.instructions.iter().position(|inst| inst.opcode == "st.global.u32").unwrap();
+    assert_eq!(flow.instructions[store].action, Action::Store);
+    let mut lanes = 0;
+    for warp in &flow.warps {
+        for access in warp.accesses.iter().filter(|a| a.kind == AccessKind::Write && a.bytes == 4) {
+            let visit = warp.visits[access.visit as usize];
+            lanes += if visit.instruction as usize == store { access.lanes.count_ones() } else { 0 };
+        }
+    }
+    assert_eq!(lanes, ELEMENTS);
+    let wide = flow.instructions.iter().find(|inst| inst.opcode == "shl.u64").unwrap();
+    assert_eq!(wide.ty.name(), "u64");
 }
