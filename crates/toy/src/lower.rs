@@ -112,11 +112,8 @@ impl Copy<'_> {
         let comma = if self.function.params.is_empty() { "" } else { ", " };
         let bytes = HiddenParameter::SIZE + LaunchSize::SIZE;
         let name = &self.function.name;
-        let break_line = if self.module.text.ends_with('\n') { "" } else { "\n" };
-        let _ = writeln!(
-            self.text,
-            "{break_line}kernel {name}{INSTRUMENTED}{params}{comma}{HIDDEN}:{bytes}){rest}"
-        );
+        let name = format!("{name}{INSTRUMENTED}");
+        let _ = writeln!(self.text, "\nkernel {name}{params}{comma}{HIDDEN}:{bytes}){rest}");
     }
 
     /// Inserted instructions, with names of registers in braces.

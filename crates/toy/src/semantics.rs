@@ -23,6 +23,8 @@ pub fn semantics(inst: &Instruction) -> Semantics {
     let space = space(inst);
     Semantics {
         opcode: inst.opcode(),
+        // Other operations have the names of PTX.
+        names: if inst.op == Op::Barrier { vec!["bar.sync".to_owned()] } else { Vec::new() },
         class: inst.class(),
         space,
         effect: effect(inst),

@@ -21,6 +21,7 @@ kernel:begin {
 }
 inst:ld.global { @loads[lane] = count(); @read[line] = sum(size); }
 inst:st.global { @stored[lane / 32] = max(in0); @places[address] = count(); }
+inst:bar.sync { @barriers = count(); }
 inst:atom.global { @atomics[line, opcode] = count(); }
 kernel:end { @ended[warp] = count(); }
 ";
@@ -51,5 +52,6 @@ fn inserted_programs_have_the_tables_of_hooks() {
     assert_eq!(rows("read").values().sum::<u64>(), 4 * u64::from(ELEMENTS));
     assert_eq!(rows("places").len(), ELEMENTS as usize);
     assert_eq!(rows("ended").values().sum::<u64>(), u64::from(2 * THREADS));
+    assert_eq!(rows("barriers")[&Vec::new()], u64::from(2 * THREADS));
     assert_eq!(rows("atomics").len(), 2);
 }

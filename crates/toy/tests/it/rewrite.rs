@@ -7,7 +7,9 @@ use prlx_analyze::lane_visits;
 use prlx_driver::{Job, ModuleCode, RecordOptions, Recorded, record};
 use prlx_emu::Checks;
 use prlx_instrument::{Rewrite, rewrite_object};
+use prlx_isa::view::{Function, Inst};
 use prlx_plan::{Plan, RecordingRequest};
+use prlx_toy::code::Instruction;
 use prlx_toy::{TOY, Toy};
 use prlx_trace::kernel::Source;
 use prlx_trace::launch::{Lanes, Window};
@@ -133,6 +135,40 @@ fn rewritten_code_records_what_hooks_record() {
             }
         }
     }
+}
+
+#[test]
+fn the_original_stays_and_inserted_code_has_its_own_registers() {
+    for level in [Level::Path, Level::Values, Level::Fingerprint, Level::Events] {
+        let Rewrite { object, module, .. } = rewrite(GOOD, &RecordingRequest::new(level));
+        let bytes = object.unwrap().bytes;
+        assert!(bytes.starts_with(GOOD.as_bytes()));
+        let after = TOY.read(&bytes).unwrap();
+        let [original, same, copy] = [&module.functions[0], &after.functions[0], &after.functions[1]];
+        assert_eq!((copy.name.as_str(), same.insts.len()), ("steps.prlx", original.insts.len()));
+        assert_eq!(copy.unknown_control, None);
+        // Only instructions of the original have lines. Labels have other names.
+        let code = |f: &Function| -> Vec<String> {
+            let text = |inst: &Inst| inst.semantics.native.get::<Instruction>().unwrap().to_string();
+            let lines = f.insts.iter().filter(|inst| inst.loc.is_some()).map(text);
+            let branches = |line: &str| ["br ", "skip ", "loop "].iter().any(|name| line.starts_with(name));
+            lines.map(|line| if branches(&line) { opcode(&line) } else { line }).collect()
+        };
+        assert_eq!(code(original), code(copy));
+        let own: Vec<&str> = original.regs.iter().map(|reg| reg.name.as_str()).collect();
+        let entry = |inst: &&Inst| inst.semantics.native.is_none();
+        for inst in copy.insts.iter().filter(|inst| inst.loc.is_none() && !entry(inst)) {
+            for reg in inst.defs() {
+                let name = copy.regs[reg.index()].name.as_str();
+                assert!(name == "exec" || !own.contains(&name), "{}", inst.span.of(&after.text));
+            }
+        }
+    }
+}
+
+/// A line without its operands.
+fn opcode(line: &str) -> String {
+    line.split(' ').next().unwrap_or_default().to_owned()
 }
 
 /// Whether recordings show a fault in inserted code: they fail, record something else than hooks, or leave

@@ -30,6 +30,7 @@ mod function;
 mod groups;
 mod lines;
 mod module;
+mod names;
 mod pieces;
 mod semantics;
 mod skips;
