@@ -152,15 +152,22 @@ impl Decoder {
     }
 
     fn lanes(&self, b: &mut Binder<'_>, inst: &Instruction, view: &Inst) -> Result<(), EmuError> {
-        let to = register(b, view, 0)?;
-        let from = register(b, view, 1)?;
-        let run = if inst.op == Op::Ballot { ballot } else { first };
+        let ballots = inst.op == Op::Ballot;
+        let to = register(b, view, 0, if ballots { 64 } else { 32 })?;
+        let from = register(b, view, 1, if ballots { 1 } else { 32 })?;
+        let run = if ballots { ballot } else { first };
         b.emit_main(Step::Wave(run, Args { dst: [to, 0, 0, 0], src: [from, self.exec, 0, 0], imm: 0 }));
         Ok(())
     }
 
     fn arithmetic(&self, b: &mut Binder<'_>, inst: &Instruction, view: &Inst) -> Result<(), EmuError> {
-        let to = register(b, view, 0)?;
+        let wide = inst.ty.bits() == 64;
+        let result = match inst.op {
+            Op::Cmp => PREDICATE,
+            _ if wide && inst.op != Op::Popc => WIDE,
+            _ => WORD,
+        };
+        let to = register(b, view, 0, [32, 64, 1][result as usize])?;
         if view.operands.get(1) == Some(&Operand::Special("%clock64".to_owned())) {
             b.emit_main(Step::Clock(Clock::Wide, to));
             return Ok(());
@@ -175,12 +182,6 @@ impl Decoder {
         }
         let number = inst.eval().and_then(|eval| EVALS.iter().position(|known| *known == eval));
         let number = number.ok_or_else(|| unsupported("it is no arithmetic"))?;
-        let wide = inst.ty.bits() == 64;
-        let result = match inst.op {
-            Op::Cmp => PREDICATE,
-            _ if wide && inst.op != Op::Popc => WIDE,
-            _ => WORD,
-        };
         let imm = number as u64 | u64::from(inst.ty.is_signed()) << 5 | u64::from(wide) << 6 | result << 7;
         if result != PREDICATE {
             b.emit_main(Step::Alu(arithmetic, Args { dst: [to, 0, 0, 0], src, imm }));
@@ -197,11 +198,11 @@ impl Decoder {
     }
 }
 
-/// The plane of an operand that is a register.
-fn register(b: &Binder<'_>, view: &Inst, at: usize) -> Result<u16, EmuError> {
+/// The plane of an operand that is a register with so many bits.
+fn register(b: &Binder<'_>, view: &Inst, at: usize, bits: u32) -> Result<u16, EmuError> {
     match view.operands.get(at) {
-        Some(Operand::Reg(r)) => Ok(b.reg(*r)),
-        _ => Err(unsupported("an operand of it is no register")),
+        Some(Operand::Reg(r)) if b.reg_type(*r).bits() == bits => Ok(b.reg(*r)),
+        _ => Err(unsupported(format!("operand {} of it is no register of {bits} bits", at + 1))),
     }
 }
 
@@ -272,7 +273,7 @@ const MASKS: [(Op, OfMasks); 6] = [
 
 /// Operations on masks.
 fn masks(b: &mut Binder<'_>, inst: &Instruction, view: &Inst) -> Result<(), EmuError> {
-    let to = register(b, view, 0)?;
+    let to = register(b, view, 0, 1)?;
     let mut src = [0; 4];
     for (plane, operand) in src.iter_mut().zip(view.operands.get(1..).unwrap_or_default()) {
         *plane = b.source(operand, Type::Pred)?;

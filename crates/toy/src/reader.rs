@@ -143,7 +143,7 @@ impl Reader<'_> {
         };
         let mut function =
             Function { name: name.to_owned(), kind: FunctionKind::Kernel, ..Function::default() };
-        let mut offset = 0;
+        let mut offset = 0u32;
         for param in params.split(',').map(str::trim).filter(|param| !param.is_empty()) {
             let (name, ty) = param.split_once(':').ok_or_else(bad)?;
             let (ty, size) = match Type::from_name(ty) {
@@ -153,9 +153,9 @@ impl Reader<'_> {
             let align = if ty == Type::B8 { 8 } else { size };
             let of = Symbol { name: name.to_owned(), space: Space::Param, ty, ..Symbol::default() };
             function.params.push(symbol(Symbol { size: size.into(), align, ..of }));
-            offset = u32::next_multiple_of(offset, align);
+            offset = offset.checked_next_multiple_of(align).ok_or_else(bad)?;
             function.param_offsets.push(offset);
-            offset += size;
+            offset = offset.checked_add(size).ok_or_else(bad)?;
         }
         if let Some(bytes) = shared.trim().strip_prefix("shared ") {
             let bytes = bytes.parse().map_err(|_| bad())?;

@@ -20,9 +20,9 @@ pub(crate) enum Output {
     /// PTX. Device functions get the state from their caller.
     Ptx,
     /// Lines that an [`ObjectTarget`](crate::ObjectTarget) compiles to machine code of waves. All functions
-    /// of a kernel have the state in the same registers, which they do not use otherwise, and so is the
-    /// number of the warp in the grid. The lanes that run a line run it together, so that lanes need not
-    /// agree on who takes part in an exchange, and a fence orders their accesses. No lanes form groups.
+    /// of a kernel have the state and the number of the warp in the same registers, which they do not use
+    /// otherwise. The lanes that run a line run it together. So lanes need not agree on who takes part in an
+    /// exchange, and a fence orders their accesses. Lanes form no groups.
     Wave,
 }
 

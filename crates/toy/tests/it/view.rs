@@ -1,13 +1,14 @@
 //! The reader: the view of a kernel, the plan that follows from it, what is refused, and that printing is the
 //! inverse of reading.
 
+use prlx_emu::Checks;
 use prlx_isa::view::Module;
 use prlx_plan::{Plan, RecordingRequest};
 use prlx_toy::TOY;
 use prlx_toy::code::Instruction;
 use prlx_trace::Level;
 
-use crate::support::{BAD, GOOD, golden};
+use crate::support::{BAD, GOOD, device, golden, job};
 
 fn view(text: &str) -> Module {
     TOY.read(text.as_bytes()).unwrap()
@@ -64,4 +65,33 @@ fn what_no_view_can_hold_is_refused() {
         assert!(error.contains(why), "{body}: {error}");
     }
     assert!(TOY.read(b"kernel k()\nend\n").is_err() && TOY.read(&[0xff]).is_err());
+}
+
+#[test]
+fn no_text_makes_it_panic() {
+    let mut state = 11u64;
+    let mut next = |n: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % n
+    };
+    let words: Vec<&str> = GOOD.split_inclusive([' ', ',', '\n', '.', ':']).collect();
+    let mut accepted = 0;
+    for _ in 0..400 {
+        let mut words = words.clone();
+        for _ in 0..1 + next(3) {
+            let at = next(words.len());
+            words[at] = words[next(words.len())];
+        }
+        let text = words.concat();
+        let request = RecordingRequest::new(Level::Path);
+        let rewrite =
+            prlx_instrument::rewrite_object(&prlx_toy::Toy, text.as_bytes(), "k", &request, &|_| None);
+        if let Ok(module) = TOY.read(text.as_bytes()) {
+            accepted += 1;
+            assert!(module.functions.len() == 1 && rewrite.is_ok(), "{text}");
+            // It is run or refused. A wrong address or a loop without end is a fault.
+            let _ = prlx_driver::run(&mut device(Checks::NONE), &job("kernel", &text));
+        }
+    }
+    assert!(accepted > 40, "only {accepted} texts were accepted");
 }
