@@ -6,6 +6,7 @@
 //! # Limitations
 //! A driver runs one launch at a time. The trait has no textures or streams.
 
+use prlx_isa::InstructionSet;
 use prlx_plan::Plan;
 use prlx_trace::mark::Track;
 use prlx_trace::{Dim3, LaneMask, Nanos, TableContents, WarpId, WarpSize, WarpStream};
@@ -96,8 +97,8 @@ pub enum ModuleCode<'a> {
     Ptx(&'a str),
     /// Machine code of NVIDIA's: a cubin or a fatbin.
     Image(&'a [u8]),
-    /// Machine code of AMD's: a code object.
-    AmdGpu(&'a [u8]),
+    /// Machine code of another instruction set: an object with kernels.
+    Object(InstructionSet, &'a [u8]),
 }
 
 /// A device that runs kernels.

@@ -13,9 +13,8 @@
 
 use std::path::{Path, PathBuf};
 
-use prlx_isa::amdgpu::object::CodeObject;
 use prlx_isa::view::Module;
-use prlx_isa::{amdgpu, ptx};
+use prlx_isa::{MachineCode, ptx};
 use prlx_trace::WarpSize;
 use prlx_trace::kernel::{Param, Scalar};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
@@ -35,10 +34,10 @@ pub struct Job {
     pub name: String,
     /// File name of the module, as the launch file spells it.
     pub module: String,
-    /// Text of the module: PTX, or the disassembly of AMD's machine code.
+    /// Text of the module: PTX, or the disassembly of machine code.
     pub text: String,
-    /// The machine code of AMD's that is the module; `None` if it is PTX.
-    pub object: Option<AmdObject>,
+    /// The machine code that is the module; `None` if it is PTX.
+    pub object: Option<MachineCode>,
     /// Folder of the launch file. Output files are written there.
     pub folder: PathBuf,
     /// Folder in which source files named by `.loc` are searched.
@@ -54,15 +53,6 @@ pub struct Job {
     pub args: Vec<Arg>,
     /// Launches that run before, in order, on the same memory. They are not recorded.
     pub before: Vec<LaunchBefore>,
-}
-
-/// A code object of AMD's.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct AmdObject {
-    /// The file as it is loaded: an ELF file for one target.
-    pub bytes: Vec<u8>,
-    /// Lanes of the warps that run it.
-    pub warp_size: WarpSize,
 }
 
 impl Job {
@@ -264,7 +254,7 @@ impl Job {
     /// The code of the module, as a device loads it.
     pub fn code(&self) -> ModuleCode<'_> {
         match &self.object {
-            Some(object) => ModuleCode::AmdGpu(&object.bytes),
+            Some(object) => ModuleCode::Object(object.set, &object.bytes),
             None => ModuleCode::Ptx(&self.text),
         }
     }
@@ -272,11 +262,13 @@ impl Job {
     /// The neutral view of the module, for warps of the size that a device has.
     ///
     /// # Errors
-    /// If machine code of AMD's cannot be read. The launch file was read from it, so it can.
+    /// If machine code cannot be read. The launch file was read from it, so it can.
     pub fn view(&self, device: WarpSize) -> Result<Module, Error> {
         if let Some(object) = &self.object {
-            let read = CodeObject::read(&object.bytes).and_then(|object| amdgpu::read(&object));
-            return read.map_err(|e| Error::new(ErrorKind::Module, format!("{}: {e}", self.module)));
+            return object
+                .set
+                .read(&object.bytes)
+                .map_err(|e| Error::new(ErrorKind::Module, format!("{}: {e}", self.module)));
         }
         let (mut module, _) = ptx::read(&self.text);
         module.warp_lanes = device.lanes() as u32;
@@ -285,7 +277,11 @@ impl Job {
 
     /// Lanes of the warps of the launch, on a device whose warps have this size for PTX.
     pub fn warp_size(&self, device: WarpSize) -> WarpSize {
-        self.object.as_ref().map_or(device, |object| object.warp_size)
+        match &self.object {
+            Some(object) if object.warp_lanes == 64 => WarpSize::W64,
+            Some(_) => WarpSize::W32,
+            None => device,
+        }
     }
 
     /// Refuses machine code of AMD's where only PTX will do. `what` cannot have it, as "probes".

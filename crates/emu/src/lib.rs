@@ -28,6 +28,7 @@ mod device;
 mod error;
 mod exec;
 mod hooks;
+pub mod machine;
 mod matrix;
 mod mem;
 mod printf;

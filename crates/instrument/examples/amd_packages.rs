@@ -295,12 +295,12 @@ fn instrument(bytes: &[u8], kernels: &[&str], level: Level, name: &str, options:
     }
     let mut counts = Counts { objects: 1, taken: kernels.len(), ..Counts::default() };
     counts.bytes[0] = bytes.len() as u64;
-    match prlx_instrument::rewrite_object(bytes, name, &request, &|_| None) {
+    match prlx_instrument::rewrite_object(&prlx_instrument::AmdGpu, bytes, name, &request, &|_| None) {
         Err(e) => {
             counts.refused.insert(general(&e.message), kernels.len());
         }
         Ok(rewrite) => {
-            counts.bytes[1] = rewrite.object.map_or(0, |object| object.len() as u64);
+            counts.bytes[1] = rewrite.object.map_or(0, |object| object.bytes.len() as u64);
             let chosen: std::collections::HashSet<&str> = kernels.iter().copied().collect();
             for (plan, function) in rewrite.plan.functions.iter().zip(&rewrite.module.functions) {
                 let natives = function.insts.iter().filter(|i| i.semantics.native.get::<Native>().is_some());

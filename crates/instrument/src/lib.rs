@@ -10,17 +10,21 @@
 mod amdgpu;
 mod edit;
 mod error;
+mod object_target;
 mod ptx;
 pub mod reordering;
+pub mod routines;
 mod tokens;
 mod verify;
+pub use amdgpu::AmdGpu;
 pub use edit::{Edit, apply};
 pub use error::{Error, ErrorKind};
+pub use object_target::{LoweredObject, ObjectTarget};
 pub use ptx::ptx;
 pub use verify::verify;
 
-use prlx_isa::amdgpu::object::CodeObject;
 use prlx_isa::view::Module;
+use prlx_isa::{InstructionSet, MachineCode};
 use prlx_plan::{Plan, RecordingRequest};
 use prlx_trace::WarpSize;
 
@@ -29,12 +33,18 @@ use prlx_trace::WarpSize;
 pub struct Rewrite {
     /// The plan: what was inserted where, and the static part of the trace.
     pub plan: Plan,
-    /// Text of the rewritten module; of AMD code, the disassembly of the original.
+    /// Text of the rewritten module; of machine code, the disassembly of the original.
     pub text: String,
     /// View of the original module.
     pub module: Module,
-    /// AMD code: the object with an instrumented kernel `k.prlx` for each kernel `k`.
-    pub object: Option<Vec<u8>>,
+    /// Machine code: the object with an instrumented kernel `k.prlx` for each kernel `k`.
+    pub object: Option<MachineCode>,
+}
+
+/// What lowers plans to machine code of an instruction set; `None` if PRLX cannot.
+pub fn target(set: InstructionSet) -> Option<&'static dyn ObjectTarget> {
+    let targets: [&'static dyn ObjectTarget; 1] = [&AmdGpu];
+    targets.into_iter().find(|target| target.instruction_set() == set)
 }
 
 /// Reads `source`, resolves `program` against it, lowers the plan and verifies the result.
@@ -78,22 +88,28 @@ pub fn rewrite_for(
     Ok(Rewrite { plan, text, module, object: None })
 }
 
-/// [`rewrite`] of a code object of AMD's. A kernel that cannot be instrumented is skipped in the plan, with
-/// the reason.
+/// [`rewrite`] of an object of machine code. A kernel that cannot be instrumented is skipped in the plan,
+/// with the reason.
 ///
 /// # Errors
-/// If the object cannot be read, or the level cannot be inserted into AMD code.
+/// If the object cannot be read, or the level cannot be inserted into code of the instruction set.
 pub fn rewrite_object(
+    target: &dyn ObjectTarget,
     bytes: &[u8],
     name: &str,
     program: &RecordingRequest,
     sources: &dyn Fn(&str) -> Option<String>,
 ) -> Result<Rewrite, Error> {
-    let wrong = |e: prlx_isa::image::Error| Error::new(ErrorKind::Unsupported, tokens::span(0, 0), e.what);
-    let object = CodeObject::read(bytes).map_err(wrong)?;
-    let module = prlx_isa::amdgpu::read(&object).map_err(wrong)?;
+    let set = target.instruction_set();
+    let module =
+        set.read(bytes).map_err(|e| Error::new(ErrorKind::Unsupported, tokens::span(0, 0), e.what))?;
     let mut plan = Plan::resolve(program, &module, name, sources);
-    let (object, refused) = amdgpu::lower(&object, &module, &plan)?;
+    ptx::fits(&module, &plan)?;
+    if plan.probe_state.tracks.is_some() {
+        let what = "markers can't be inserted into machine code yet";
+        return Err(Error::new(ErrorKind::Unsupported, tokens::span(0, 0), what));
+    }
+    let LoweredObject { bytes, refused } = target.lower(bytes, &module, &plan)?;
     for (kernel, why) in refused {
         let functions = plan.functions.iter_mut().zip(&module.functions);
         for (of_plan, _) in functions.filter(|(_, function)| function.name == kernel) {
@@ -101,5 +117,6 @@ pub fn rewrite_object(
             of_plan.insertions.clear();
         }
     }
+    let object = MachineCode { set, bytes, warp_lanes: module.warp_lanes };
     Ok(Rewrite { plan, text: module.text.to_string(), module, object: Some(object) })
 }

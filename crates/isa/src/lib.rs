@@ -1,11 +1,11 @@
 //! Reads kernels losslessly into one neutral view, with one control-flow graph and one data-flow analysis.
 //!
 //! [`image`] finds PTX in the files that hold it: cubins, fatbins and programs. [`ptx`] reads PTX. [`amdgpu`]
-//! reads AMD's code objects and instructions. [`operations`] lists the operations of all instruction sets.
-//! [`sass`] reads the output of NVIDIA's disassembler. [`view`] is what the rest of PRLX sees: functions,
-//! instructions with resolved operands and neutral semantics, and basic blocks. `cfg` computes dominators,
-//! post-dominators and loops. [`dataflow`] computes def-use chains, decisions, and the parameter bytes that a
-//! kernel never reads.
+//! reads AMD's code objects and instructions. An [`InstructionSet`] is one of machine code. [`operations`]
+//! lists the operations of all instruction sets. [`sass`] reads the output of NVIDIA's disassembler. [`view`]
+//! is what the rest of PRLX sees: functions, instructions with resolved operands and neutral semantics, and
+//! basic blocks. `cfg` computes dominators, post-dominators and loops. [`dataflow`] computes def-use chains,
+//! decisions, and the parameter bytes that a kernel never reads.
 //!
 //! # Invariants
 //! - Parsing never fails and never panics.
@@ -25,7 +25,10 @@ pub mod amdgpu;
 pub mod cfg;
 pub mod dataflow;
 pub mod image;
+mod instruction_set;
 pub mod operations;
 pub mod ptx;
 pub mod sass;
 pub mod view;
+
+pub use self::instruction_set::{InstructionSet, MachineCode, ObjectReader};

@@ -121,7 +121,7 @@ impl Device {
     /// What [`prlx_driver::record`] takes: the rewritten module, if the user or the device needs it.
     pub fn code_to_run<'a>(&mut self, rewrite: &'a Rewrite, rewritten: bool) -> Option<ModuleCode<'a>> {
         let code = match &rewrite.object {
-            Some(object) => ModuleCode::AmdGpu(object),
+            Some(object) => ModuleCode::Object(object.set, &object.bytes),
             None => ModuleCode::Ptx(&rewrite.text),
         };
         (rewritten || !self.observes()).then_some(code)

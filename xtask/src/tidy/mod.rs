@@ -62,6 +62,8 @@ const EDGES: &[(&str, &[&str])] = &[
             "present",
         ],
     ),
+    // An instruction set that lives in tests.
+    ("toy", &["instrument", "emu", "driver", "plan", "isa", "trace", "lanes"]),
     ("python", &["prlx", "trace", "isa", "driver", "emu", "analyze", "present"]),
 ];
 

@@ -10,9 +10,10 @@ use prlx::diff::read_file;
 use prlx::input::{FileKind, identify, open_session};
 use prlx::record::load;
 use prlx_driver::buffer_content::Content;
-use prlx_driver::job::{AmdObject, ArgValue, Buffer};
+use prlx_driver::job::{ArgValue, Buffer};
 use prlx_driver::session::Session;
 use prlx_driver::{Job, element};
+use prlx_isa::MachineCode;
 use prlx_plan::Filter;
 use prlx_present::recording::module::{ModuleView, inspect};
 use prlx_trace::kernel::Module;
@@ -103,7 +104,7 @@ struct AmdCode {
 /// The file that can hold AMD code objects: the input, or the module that a launch file names.
 fn amd_code(args: &InspectArgs, kind: FileKind, job: Option<&Job>) -> Result<Option<AmdCode>> {
     if let Some(job) = job {
-        let code = |object: &AmdObject| AmdCode {
+        let code = |object: &MachineCode| AmdCode {
             bytes: object.bytes.clone(),
             path: PathBuf::from(&job.module),
             program: false,

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use prlx::code;
 use prlx::record::{check_code_filters, recorder_program};
+use prlx_instrument::AmdGpu;
 use prlx_trace::Level;
 
 use crate::args::InstrumentArgs;
@@ -22,7 +23,7 @@ pub fn run(args: &InstrumentArgs, ui: &Ui) -> Result<ExitCode> {
     let name = args.input.display().to_string();
     let program = recorder_program(&args.recorder.options(), 1);
     let rewrite = match code::amd_object(&args.input, args.image)? {
-        Some(object) => prlx_instrument::rewrite_object(&object, &name, &program, &|_| None),
+        Some(object) => prlx_instrument::rewrite_object(&AmdGpu, &object, &name, &program, &|_| None),
         None => {
             let text = code::ptx(&args.input, args.image)?;
             prlx_instrument::rewrite(&text, &name, &program, &|_| None)
@@ -30,7 +31,7 @@ pub fn run(args: &InstrumentArgs, ui: &Ui) -> Result<ExitCode> {
     };
     let rewrite = rewrite.with_context(|| format!("cannot instrument {name}"))?;
     check_code_filters(&args.recorder.options(), &rewrite.plan, None)?;
-    let bytes = rewrite.object.as_deref().unwrap_or(rewrite.text.as_bytes());
+    let bytes = rewrite.object.as_ref().map_or(rewrite.text.as_bytes(), |object| &object.bytes);
     if args.output == Path::new("-") {
         if rewrite.object.is_some() && std::io::stdout().is_terminal() {
             bail!("a code object is no text: name a file with -o");

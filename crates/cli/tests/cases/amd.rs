@@ -10,6 +10,7 @@ use crate::lane_runs::{Run, emulator, observe_in, record_sized, same, stream, vi
 use libtest_mimic::{Failed, Trial};
 use prlx_driver::{Job, ModuleCode, Output, RecordOptions};
 use prlx_emu::{Checks, Emulator, Options};
+use prlx_instrument::AmdGpu;
 use prlx_plan::{Action, Plan, RecordingRequest, RegisterChoice};
 use prlx_trace::check::Check;
 use prlx_trace::kernel::Source;
@@ -127,13 +128,14 @@ fn by_code(job: &Job, reference: &Run) -> Result<(), Failed> {
             continue;
         }
         let request = RecordingRequest { registers, ..RecordingRequest::new(level) };
-        let rewrite = prlx_instrument::rewrite_object(object, &job.module, &request, &|_| None)?;
+        let rewrite = prlx_instrument::rewrite_object(&AmdGpu, object, &job.module, &request, &|_| None)?;
         let why = skipped(&rewrite, &job.kernel).unwrap_or_default();
         if registers != RegisterChoice::Free && why.contains("too few") {
             // Kernels that leave no scalar register need vector registers that hold nothing.
             continue;
         }
-        let code = ModuleCode::AmdGpu(rewrite.object.as_deref().ok_or("nothing was rewritten")?);
+        let code = rewrite.object.as_ref().ok_or("nothing was rewritten")?;
+        let code = ModuleCode::Object(code.set, &code.bytes);
         let run = record_sized(WarpSize::W32, job, code, &rewrite.plan, 32 << 20);
         if job.kernel == "recursive" {
             let refused = run.err().map(|e| e.to_string()).unwrap_or_default();
@@ -173,14 +175,15 @@ fn rewritten(launch: &str, kernel: &str, expected: fn(i32) -> i32) -> Result<(),
     let object = &job.object.as_ref().ok_or("the module is no code object")?.bytes;
     for (_, registers) in RegisterChoice::ALL {
         let request = RecordingRequest { registers, ..RecordingRequest::new(Level::Path) };
-        let rewrite = prlx_instrument::rewrite_object(object, &job.module, &request, &|_| None)?;
+        let rewrite = prlx_instrument::rewrite_object(&AmdGpu, object, &job.module, &request, &|_| None)?;
         if registers != RegisterChoice::Free && skipped(&rewrite, kernel).is_some() {
             continue;
         }
         // Inserted code waits for what it loads.
         let checks = Checks::default().with(Check::Async);
         let mut device = Emulator::new(Options { threads: 1, checks, ..Options::default() });
-        let code = ModuleCode::AmdGpu(rewrite.object.as_deref().ok_or("nothing was rewritten")?);
+        let code = rewrite.object.as_ref().ok_or("nothing was rewritten")?;
+        let code = ModuleCode::Object(code.set, &code.bytes);
         let done =
             prlx_driver::record(&mut device, Some(code), &rewrite.plan, &job, &RecordOptions::default())?;
         compare(&done.outputs, 128, expected)?;

@@ -179,8 +179,9 @@ impl Cuda {
         let (ptx, image) = match code {
             ModuleCode::Ptx(text) => (Some(text), text.as_bytes()),
             ModuleCode::Image(image) => (None, image),
-            ModuleCode::AmdGpu(_) => {
-                let e = Error::new(ErrorKind::Module, "the module is machine code of AMD's");
+            ModuleCode::Object(set, _) => {
+                let e =
+                    Error::new(ErrorKind::Module, format!("the module is machine code of {}", set.name()));
                 return Err(e.help("run it on the CPU device: --device cpu"));
             }
         };

@@ -1,15 +1,16 @@
 //! Modules of AMD's machine code in launch files: which code object of a file is meant, and the arguments
 //! that the runtime fills in.
 
-use prlx_isa::amdgpu::object::{self, CodeObject, TargetId};
+use prlx_isa::MachineCode;
+use prlx_isa::amdgpu;
+use prlx_isa::amdgpu::object::{self, TargetId};
 use prlx_isa::view::Module;
-use prlx_trace::WarpSize;
 use prlx_trace::kernel::{Param, Scalar};
 
 use crate::driver::LaunchConfig;
 use crate::element;
 use crate::error::Error;
-use crate::job::{AmdObject, Arg, ArgValue};
+use crate::job::{Arg, ArgValue};
 use crate::launch_file::param_uses_amd::float_params;
 use crate::launch_file::table::{Table, Value};
 use crate::signature::Signature;
@@ -20,7 +21,7 @@ pub(super) fn code_object(
     module: Value<'_>,
     name: &str,
     bytes: &[u8],
-) -> Result<(AmdObject, Module), Error> {
+) -> Result<(MachineCode, Module), Error> {
     let wrong = |e: &dyn std::fmt::Display| module.error(format_args!("{name}: {e}"));
     let images = object::read(bytes).map_err(|e| wrong(&e))?;
     let targets = || {
@@ -45,10 +46,8 @@ pub(super) fn code_object(
         },
     };
     let bytes = image.bytes().map_err(|e| wrong(&e))?.to_vec();
-    let view = CodeObject::read(&bytes).and_then(|object| prlx_isa::amdgpu::read(&object));
-    let view = view.map_err(|e| wrong(&e))?;
-    let warp_size = if view.warp_lanes == 64 { WarpSize::W64 } else { WarpSize::W32 };
-    Ok((AmdObject { bytes, warp_size }, view))
+    let view = amdgpu::INSTRUCTION_SET.read(&bytes).map_err(|e| wrong(&e))?;
+    Ok((MachineCode { set: amdgpu::INSTRUCTION_SET, bytes, warp_lanes: view.warp_lanes }, view))
 }
 
 /// Whether the runtime fills in a parameter, and not the program (LLVM, User Guide for AMDGPU Backend,

@@ -10,7 +10,7 @@
 //! # Limitations
 //! One launch of each kind is timed, so the measured dilation of short kernels on a GPU is noisy.
 
-use prlx_isa::amdgpu::object::CodeObject;
+use prlx_isa::MachineCode;
 use prlx_plan::Plan;
 use prlx_trace::device::{
     Context, Head, HiddenParameter, INSTRUMENTED, LaunchSize, MAGAZINE_STRIDE, MAGAZINES, Shape, final_bytes,
@@ -50,7 +50,7 @@ pub fn record(
     // Code objects lie in the memory of buffers, and instrumented ones are larger. The original is loaded
     // first, so that buffers have the addresses that they have without instrumented code.
     let original = match rewritten {
-        Some(ModuleCode::AmdGpu(_)) => Some(driver.load(job.code())?),
+        Some(ModuleCode::Object(..)) => Some(driver.load(job.code())?),
         _ => None,
     };
     let early = original.map(|_| prepare(driver, job));
@@ -193,7 +193,7 @@ impl LaunchRecorder<'_> {
         self.driver.write(DevicePtr(at), &context.to_bytes())?;
         let hidden = context.hidden_parameter(at);
         let (kernel, params) = match &self.job.object {
-            Some(object) => self.amd_launch(&object.bytes, &hidden)?,
+            Some(object) => self.machine_launch(object, &hidden)?,
             None => (self.job.kernel.clone(), with_hidden_parameter(&self.prepared.params, &hidden)),
         };
         let ended = started(self.driver.launch(module, &kernel, &self.job.config, &params))?;
@@ -214,17 +214,17 @@ impl LaunchRecorder<'_> {
         Ok(LaunchResult { decoded, tallies, tracks, left_out, ended, unfinished: None })
     }
 
-    /// The name of the instrumented kernel of a code object, and its parameters.
-    fn amd_launch(&self, object: &[u8], hidden: &HiddenParameter) -> Result<(String, Vec<u8>), Error> {
+    /// The name of the instrumented kernel of machine code, and its parameters.
+    fn machine_launch(
+        &self,
+        object: &MachineCode,
+        hidden: &HiddenParameter,
+    ) -> Result<(String, Vec<u8>), Error> {
         let wrong = |e: prlx_isa::image::Error| Error::new(ErrorKind::Module, e.what);
-        let object = CodeObject::read(object).map_err(wrong)?;
         let name = &self.job.kernel;
-        let kernel = object.kernels.iter().find(|kernel| kernel.name == *name);
-        let kernel = kernel.ok_or_else(|| {
-            Error::new(ErrorKind::Module, format!("the code object has no kernel `{name}`"))
-        })?;
+        let bytes = object.set.argument_bytes(&object.bytes, name).map_err(wrong)?;
         let mut params = self.prepared.params.clone();
-        params.resize(object.argument_bytes(kernel) as usize, 0);
+        params.resize(bytes as usize, 0);
         let mut params = with_hidden_parameter(&params, hidden);
         let (grid, block) = (self.job.config.grid, self.job.config.block);
         let size = LaunchSize {

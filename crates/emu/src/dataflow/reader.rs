@@ -25,9 +25,11 @@ pub(super) struct Reader<'a, 'l> {
 impl Reader<'_, '_> {
     /// The instruction of a step, and where its results lie.
     pub fn instruction(&self, i: &Inst, step: u32) -> (Instruction, Vec<ResultPlane>) {
-        let ty = opcode(i).types.first().copied().unwrap_or(Type::B32);
+        // An opcode that is not PTX's has no types here. Its meaning has.
+        let (types, says) = (&opcode(i).types, &i.semantics);
+        let ty = types.first().copied().or(says.result).unwrap_or(Type::B32);
         let compares = i.class == Class::Compare;
-        let ty = if compares { opcode(i).types.last().copied().unwrap_or(ty) } else { ty };
+        let ty = if compares { types.last().copied().or(says.input).unwrap_or(ty) } else { ty };
         let mut out = Instruction {
             place: place(self.launch, step).unwrap_or_default(),
             opcode: i.semantics.opcode.clone(),

@@ -153,6 +153,27 @@ impl<'a> Binder<'a> {
             guard: NO_GUARD,
         }
     }
+    /// A binder for a kernel of the module. `constants`: the address range of the module's constant
+    /// variables.
+    pub fn for_kernel(
+        module: &'a Module,
+        addresses: &'a [Option<u64>],
+        constants: (u64, u64),
+        kernel: FuncId,
+    ) -> Binder<'a> {
+        let mut b = Binder::new(module, addresses);
+        b.code.name = module.functions[kernel.index()].name.clone();
+        b.code.kernel = kernel;
+        b.code.constants = constants;
+        b
+    }
+    /// Ends a kernel: how many planes it has, and which of them are registers. These lie before all others.
+    pub fn finish_code(&mut self) {
+        let PlaneCounts { w32, w64, pred } = self.registers;
+        self.code.variable = [w32, w64, pred].map(|n| vec![(0, n as u16)]);
+        let PlaneCounts { w32, w64, pred } = self.count;
+        self.code.planes = (w32 as u16, w64 as u16, pred as u16);
+    }
     /// The function being decoded.
     pub fn function(&self) -> &'a Function {
         &self.module.functions[self.func.index()]
@@ -223,6 +244,7 @@ impl<'a> Binder<'a> {
         self.code.steps.push(Step { op, guard, cost });
         self.code.origin.push((self.func, self.inst));
     }
+    /// Appends a step around the instruction: an operation with one source.
     pub fn alu(&mut self, run: LaneFn, dst: u16, src: u16, imm: u64) {
         self.emit(Op::Alu(run, Args { dst: [dst, 0, 0, 0], src: [src, 0, 0, 0], imm }));
     }

@@ -1,14 +1,15 @@
 //! Decoding of one function, whatever its instruction set: blocks, hooks and branches. An [`InstDecoder`]
 //! decodes the instructions.
 
+use std::fmt;
 use std::sync::Arc;
 
+use prlx_driver::LaunchConfig;
 use prlx_isa::view::{BlockId, FuncId, Inst, InstId, Module};
 use prlx_lanes::Simd;
 use prlx_plan::{At, Insertion, Plan};
 use rustc_hash::FxHashMap;
 
-use super::amdgpu::launch_state::LaunchState;
 use super::binder::{Binder, BranchFixup};
 use super::hooks;
 use crate::calibration::Calibration;
@@ -37,11 +38,24 @@ pub struct Request<'a> {
     pub contract: bool,
     /// Corrections of approximate operations.
     pub calibrations: &'a [Arc<Calibration>],
-    /// What AMD's code needs to know of the kernel and of where it is loaded; `None` for PTX.
-    pub amd: Option<&'a LaunchState>,
+    /// How the kernel's machine code is decoded; `None` for PTX.
+    pub machine: Option<&'a dyn KernelCode>,
+}
+
+/// The machine code of a kernel: how it is decoded, and what it finds when it begins.
+pub trait KernelCode: fmt::Debug + Send + Sync {
+    /// Decodes the kernel, which is `root`, and all that it can reach. Returns the code and the instructions
+    /// that the device does not support; the code has no steps for those.
+    fn attempt<'a>(&self, r: &Request<'a>, root: FuncId) -> (Binder<'a>, Vec<UnsupportedInst>);
+
+    /// What the code finds at its arguments, if that is more than the arguments of a launch.
+    fn arguments(&self, _config: &LaunchConfig, _params: &[u8]) -> Option<Vec<u8>> {
+        None
+    }
 }
 
 /// An instruction that the device does not support.
+#[derive(Debug)]
 pub struct UnsupportedInst {
     /// The function that contains the instruction.
     pub function: FuncId,

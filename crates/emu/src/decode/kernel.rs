@@ -14,7 +14,6 @@
 use prlx_driver::{Error, ErrorKind};
 use prlx_isa::view::{BlockId, FuncId, FunctionKind, Inst, InstId, Module};
 
-use super::amdgpu;
 use super::binder::{Binder, BranchFixup, PlaneCounts};
 use super::call_graph::reachable;
 use super::contract::{Contraction, contraction};
@@ -64,14 +63,11 @@ pub fn decode(r: &Request<'_>) -> Result<Code, Error> {
 /// not support; the code has no steps for those.
 pub fn attempt<'a>(r: &Request<'a>, root: FuncId) -> (Binder<'a>, Vec<UnsupportedInst>) {
     let module = r.module;
-    if let Some(state) = r.amd {
-        return amdgpu::attempt(r, state, root);
+    if let Some(code) = r.machine {
+        return code.attempt(r, root);
     }
-    let mut b = Binder::new(module, r.addresses);
-    b.code.name = module.functions[root.index()].name.clone();
-    b.code.kernel = root;
+    let mut b = Binder::for_kernel(module, r.addresses, r.constants, root);
     b.code.calibrations = r.calibrations.to_vec();
-    b.code.constants = r.constants;
     let calls = reachable(module, root);
     let recursive = layout::memory(&mut b, module, root, &calls, r.stack);
     let mut missing = Vec::new();
@@ -92,11 +88,7 @@ pub fn attempt<'a>(r: &Request<'a>, root: FuncId) -> (Binder<'a>, Vec<Unsupporte
         let mut ptx = PtxDecoder { module, simd: r.simd, fused: Fused::new(contraction) };
         function(&mut b, r, f, &mut ptx, &mut missing);
     }
-    // All registers lie before everything else.
-    let PlaneCounts { w32, w64, pred } = b.registers;
-    b.code.variable = [w32, w64, pred].map(|n| vec![(0, n as u16)]);
-    let PlaneCounts { w32, w64, pred } = b.count;
-    b.code.planes = (w32 as u16, w64 as u16, pred as u16);
+    b.finish_code();
     b.code.recursive = !recursive.is_empty();
     (b, missing)
 }

@@ -22,7 +22,7 @@ mod warp_width;
 mod wgmma;
 
 pub use amdgpu::launch_state::LaunchState;
-pub use binder::{PlaneKind, kind};
-pub use function::{Request, UnsupportedInst};
+pub use binder::{Binder, BranchFixup, PlaneKind, kind};
+pub use function::{InstDecoder, KernelCode, Request, UnsupportedInst, function};
 pub use kernel::{attempt, decode, limits};
-pub use layout::constants;
+pub use layout::{constants, registers};

@@ -1,13 +1,13 @@
 //! Loads AMD code objects: their segments lie in one allocation, relocated as a loader does it (LLVM, User
 //! Guide for AMDGPU Backend, "Code Object", "Relocation Records").
 
-use prlx_driver::{Error, ErrorKind, LaunchConfig};
+use prlx_driver::{Error, ErrorKind};
 use prlx_isa::amdgpu::object::CodeObject;
-use prlx_isa::view::Module;
+use prlx_isa::{InstructionSet, amdgpu};
 use rustc_hash::FxHashMap;
 
-use crate::code::window;
-use crate::decode::LaunchState;
+use crate::decode::{KernelCode, LaunchState};
+use crate::device::machine::{LoadedObject, Machine};
 use crate::mem::{Memory, Owner, Variable};
 
 /// `PT_LOAD`.
@@ -17,19 +17,19 @@ const ABS64: u32 = 3;
 const RELATIVE64: u32 = 13;
 /// Alignment of a loaded object: that of a page.
 const PAGE: u64 = 4096;
-/// Size of the packet that describes a dispatch (HSA Runtime, `hsa_kernel_dispatch_packet_t`).
-const PACKET: usize = 64;
 
-/// A code object in memory.
-pub struct LoadedObject {
-    /// The neutral view of its code.
-    pub module: Module,
-    /// Address of its first byte.
-    pub base: u64,
-    /// By symbol of the view: its address, if it has one.
-    pub addresses: Vec<Option<u64>>,
-    /// By kernel: its registers at the begin.
-    pub kernels: FxHashMap<String, LaunchState>,
+/// Machine code of AMD's.
+#[derive(Debug)]
+pub struct AmdGpu;
+
+impl Machine for AmdGpu {
+    fn instruction_set(&self) -> InstructionSet {
+        amdgpu::INSTRUCTION_SET
+    }
+
+    fn load(&self, bytes: &[u8], memory: &mut Memory, limit: u64) -> Result<LoadedObject, Error> {
+        load(bytes, memory, limit)
+    }
 }
 
 fn wrong(text: impl Into<String>) -> Error {
@@ -40,9 +40,9 @@ fn wrong(text: impl Into<String>) -> Error {
 ///
 /// # Errors
 /// It is damaged, needs symbols that it does not have, or memory is short.
-pub fn load(bytes: &[u8], memory: &mut Memory, limit: u64) -> Result<LoadedObject, Error> {
+fn load(bytes: &[u8], memory: &mut Memory, limit: u64) -> Result<LoadedObject, Error> {
     let object = CodeObject::read(bytes).map_err(|e| wrong(format!("the code object: {e}")))?;
-    let module = prlx_isa::amdgpu::read(&object).map_err(|e| wrong(format!("the code object: {e}")))?;
+    let module = amdgpu::read(&object).map_err(|e| wrong(format!("the code object: {e}")))?;
     let segments = || object.segments.iter().filter(|s| s.kind == LOAD);
     let size = segments().map(|s| s.address.saturating_add(s.size)).max().unwrap_or(0);
     let variables = object.variables().filter(|s| s.size > 0).map(|s| Variable {
@@ -57,9 +57,9 @@ pub fn load(bytes: &[u8], memory: &mut Memory, limit: u64) -> Result<LoadedObjec
         let places: FxHashMap<&str, u64> = object.variables().map(|s| (s.name, s.value)).collect();
         let of = |name: &str| places.get(name).map(|at| base.wrapping_add(*at));
         let addresses = module.symbols.iter().map(|s| of(&s.name)).collect();
-        let state = |descriptor| LaunchState { descriptor, base };
+        let state = |descriptor| -> Box<dyn KernelCode> { Box::new(LaunchState { descriptor, base }) };
         let kernels = object.kernels.iter().map(|k| (k.name.clone(), state(k.descriptor))).collect();
-        LoadedObject { addresses, kernels, base, module }
+        LoadedObject { addresses, kernels, base: Some(base), module }
     });
     if loaded.is_err() {
         memory.free(base);
@@ -100,31 +100,4 @@ fn fill(object: &CodeObject<'_>, memory: &mut Memory, base: u64) -> Result<(), E
         region.write(offset, &value.to_le_bytes());
     }
     Ok(())
-}
-
-/// What code of AMD's finds at its arguments: the arguments, and behind them the packet of the dispatch.
-pub fn arguments(state: &LaunchState, config: &LaunchConfig, params: &[u8]) -> Vec<u8> {
-    let at = (state.packet_offset() as usize).max(params.len().next_multiple_of(PACKET));
-    let mut all = params.to_vec();
-    all.resize(at + PACKET, 0);
-    let (grid, block) = (config.grid, config.block);
-    let mut packet = Vec::with_capacity(PACKET);
-    // Header and the number of dimensions.
-    packet.extend(2u16.to_le_bytes());
-    packet.extend(3u16.to_le_bytes());
-    for n in [block.x, block.y, block.z] {
-        packet.extend((n as u16).to_le_bytes());
-    }
-    packet.extend([0; 2]);
-    for (ctas, threads) in [(grid.x, block.x), (grid.y, block.y), (grid.z, block.z)] {
-        packet.extend(ctas.wrapping_mul(threads).to_le_bytes());
-    }
-    packet.extend(state.scratch_bytes().to_le_bytes());
-    packet.extend(state.lds_bytes().saturating_add(config.shared).to_le_bytes());
-    packet.extend([0; 8]);
-    packet.extend(window::PARAMS.to_le_bytes());
-    if let Some(place) = all.get_mut(at..at + packet.len()) {
-        place.copy_from_slice(&packet);
-    }
-    all
 }

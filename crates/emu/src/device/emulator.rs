@@ -1,5 +1,6 @@
 //! The device: loads modules, allocates memory and runs launches, as a [`Driver`].
 
+use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -8,6 +9,7 @@ use prlx_driver::{
     DeviceInfo, DevicePtr, Driver, Error, ErrorKind, LaunchConfig, LaunchStats, ModuleCode, ModuleHandle,
     Observed, TensorMap, tensor_map,
 };
+use prlx_isa::InstructionSet;
 use prlx_isa::view::{Function, Module, Space, Symbol};
 use prlx_plan::Plan;
 use prlx_trace::check::Findings;
@@ -21,8 +23,9 @@ use crate::check::{Checker, Checks};
 use crate::code::{Code, window};
 use crate::copies::tensor;
 use crate::dataflow::FlowRequest;
-use crate::decode::{LaunchState, Request, decode};
-use crate::device::code_object::{self, LoadedObject};
+use crate::decode::{KernelCode, Request, decode};
+use crate::device::code_object::AmdGpu;
+use crate::device::machine::{LoadedObject, Machine};
 use crate::exec::cta_order;
 use crate::exec::grid::{self, Outcome};
 use crate::exec::launch::Launch;
@@ -69,6 +72,8 @@ pub struct Options {
     pub first: u64,
     /// Value of `%globaltimer` at the first step of a launch, in nanoseconds.
     pub epoch: u64,
+    /// Instruction sets of machine code that the device runs.
+    pub machines: Vec<&'static dyn Machine>,
     /// Ends the launch that runs when it is set, with an error of kind `Cancelled`.
     pub cancel: Arc<AtomicBool>,
 }
@@ -89,6 +94,7 @@ impl Default for Options {
             calibrations: Vec::new(),
             first: FIRST,
             epoch: EPOCH,
+            machines: vec![&AmdGpu],
             cancel: Arc::default(),
         }
     }
@@ -107,14 +113,21 @@ struct Loaded {
     source: String,
     addresses: Vec<Option<u64>>,
     code: FxHashMap<String, Arc<Code>>,
-    /// Of an AMD code object: the address of its memory, and its kernels.
-    object: Option<(u64, FxHashMap<String, LaunchState>)>,
+    /// Of machine code: the address of its memory, and its kernels.
+    object: Option<Object>,
+}
+
+/// Machine code that is loaded.
+struct Object {
+    /// Address of its memory, if it has some.
+    base: Option<u64>,
+    kernels: HashMap<String, Box<dyn KernelCode>>,
 }
 
 impl Loaded {
-    /// How AMD's code of a kernel begins; `None` for PTX.
-    fn launch_state(&self, kernel: &str) -> Option<&LaunchState> {
-        self.object.as_ref().and_then(|(_, kernels)| kernels.get(kernel))
+    /// The machine code of a kernel; `None` for PTX.
+    fn machine_code(&self, kernel: &str) -> Option<&dyn KernelCode> {
+        self.object.as_ref().and_then(|object| object.kernels.get(kernel)).map(|code| &**code)
     }
     /// Lanes of the warps that run the module.
     fn warp_size(&self) -> WarpSize {
@@ -246,7 +259,7 @@ impl Emulator {
             simd: o.simd.min(Simd::detect()),
             contract: o.contract,
             calibrations: &o.calibrations,
-            amd: m.launch_state(kernel),
+            machine: m.machine_code(kernel),
         };
         if let Some(code) = m.code.get(kernel).filter(|_| plan.is_none()) {
             return Ok(code.clone());
@@ -274,7 +287,7 @@ impl Emulator {
         let function = &m.module.functions[code.kernel.index()];
         check(&m.module, function, &code, config, params)?;
         let (cluster, explicit) = cluster(function, config)?;
-        let arguments = m.launch_state(kernel).map(|state| code_object::arguments(state, config, params));
+        let arguments = m.machine_code(kernel).and_then(|code| code.arguments(config, params));
         let params = arguments.as_deref().unwrap_or(params);
         let buffer = Region::new(params.len() as u64);
         buffer.write(0, params);
@@ -342,13 +355,17 @@ impl Emulator {
         }
         Ok(())
     }
-    fn load_code_object(&mut self, bytes: &[u8]) -> Result<ModuleHandle, Error> {
+    fn load_object(&mut self, set: InstructionSet, bytes: &[u8]) -> Result<ModuleHandle, Error> {
         let limit = self.limit();
+        let machine = self.options.machines.iter().find(|machine| machine.instruction_set() == set);
+        let machine = machine.ok_or_else(|| {
+            Error::new(ErrorKind::Module, format!("the CPU device does not run code of {}", set.name()))
+        })?;
         let LoadedObject { module, base, addresses, kernels } =
-            code_object::load(bytes, &mut self.memory, limit)?;
+            machine.load(bytes, &mut self.memory, limit)?;
         self.next += 1;
         let source = module.text.to_string();
-        let object = Some((base, kernels));
+        let object = Some(Object { base, kernels });
         self.modules
             .insert(self.next, Loaded { module, source, addresses, code: FxHashMap::default(), object });
         Ok(ModuleHandle(self.next))
@@ -459,7 +476,7 @@ impl Driver for Emulator {
     fn load(&mut self, code: ModuleCode<'_>) -> Result<ModuleHandle, Error> {
         let text = match code {
             ModuleCode::Ptx(text) => text,
-            ModuleCode::AmdGpu(bytes) => return self.load_code_object(bytes),
+            ModuleCode::Object(set, bytes) => return self.load_object(set, bytes),
             ModuleCode::Image(_) => {
                 let e = Error::new(ErrorKind::Module, "the module is not PTX text");
                 return Err(e.help("the CPU device runs PTX; NVIDIA's machine code (cubin) can't be run"));
@@ -535,8 +552,8 @@ impl Driver for Emulator {
     fn unload(&mut self, module: ModuleHandle) -> Result<(), Error> {
         let m = self.modules.remove(&module.0).ok_or_else(|| no_module(module))?;
         match m.object {
-            Some((base, _)) => {
-                self.memory.free(base);
+            Some(object) => {
+                object.base.map(|base| self.memory.free(base));
             }
             None => m.addresses.into_iter().flatten().for_each(|at| {
                 self.memory.free(at);

@@ -3,8 +3,10 @@
 mod code_object;
 mod emulator;
 mod host_memory;
+mod machine;
 mod unsupported;
 
 pub use emulator::{Emulator, Options};
 pub use host_memory::HOST_MEMORY;
+pub use machine::{LoadedObject, Machine};
 pub use unsupported::{Refusal, unsupported};

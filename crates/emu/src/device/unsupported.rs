@@ -50,7 +50,7 @@ pub fn unsupported(module: &Module, source: &str, roots: &[FuncId]) -> Vec<Vec<R
                 simd: Simd::Base,
                 contract: false,
                 calibrations: &[],
-                amd: None,
+                machine: None,
             },
             root,
             main,

@@ -73,7 +73,7 @@ mod tests {
         let addresses = vec![None; module.symbols.len()];
         let (plan, stack) = (None, 0);
         let r = Request {
-            amd: None,
+            machine: None,
             module: &module,
             source: &source,
             addresses: &addresses,

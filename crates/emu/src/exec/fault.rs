@@ -1,7 +1,6 @@
 //! Faults of a kernel, and the text that locates them: instruction, source line, kernel, CTA and thread.
 
 use prlx_driver::{Error, ErrorKind};
-use prlx_isa::amdgpu::Target;
 use prlx_isa::view::{FuncId, Inst, InstId, Loc, LocId, Module, Span};
 use prlx_trace::Dim3;
 use prlx_trace::names::is_library_file;
@@ -70,7 +69,8 @@ pub fn text(source: &str, inst: &Inst) -> String {
 /// The line of a span in the text of a module, for messages.
 pub fn line(module: &Module, source: &str, span: Span) -> String {
     let line = source.get(..span.start as usize).map_or(0, |s| s.matches('\n').count() + 1);
-    let text = if Target::parse(&module.target).is_some() { "disassembly" } else { "PTX" };
+    // Only PTX has a version.
+    let text = if module.version == (0, 0) { "disassembly" } else { "PTX" };
     format!("line {line} of the {text}")
 }
 

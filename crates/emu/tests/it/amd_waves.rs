@@ -103,6 +103,13 @@ fn code_that_is_damaged_is_refused() {
         std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/kernels/amd/waves.gfx942.co"))
             .unwrap();
     for cut in [0, 3, 64, 700, bytes.len() / 2] {
-        assert!(prlx_driver::Driver::load(&mut device, ModuleCode::AmdGpu(&bytes[..cut])).is_err(), "{cut}");
+        assert!(
+            prlx_driver::Driver::load(
+                &mut device,
+                ModuleCode::Object(prlx_isa::amdgpu::INSTRUCTION_SET, &bytes[..cut])
+            )
+            .is_err(),
+            "{cut}"
+        );
     }
 }

@@ -9,9 +9,9 @@ use super::assembler::sgprs;
 use super::misfit::{Bank, Misfit};
 use super::numbers::{Place, Set, Used};
 use super::registers::Registers;
-use super::routine::{Arg, Line, mentions, own};
 use super::spill::Taker;
 use crate::ptx::temporary_type;
+use crate::routines::{Arg, Line, mentions, own};
 
 /// What the names of a routine mean that are none of its own.
 pub(super) struct Names<'n> {

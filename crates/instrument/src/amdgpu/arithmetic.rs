@@ -4,7 +4,7 @@ use prlx_isa::amdgpu::inst::{Encoding, Value};
 
 use super::assembler::{EXEC, vgpr, vgprs};
 use super::compile::Compiler;
-use super::routine::Arg;
+use crate::routines::Arg;
 
 impl Compiler<'_> {
     pub(super) fn two(&mut self, name: &str, to: Value, a: Value, b: Value) {

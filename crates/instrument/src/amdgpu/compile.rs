@@ -26,9 +26,9 @@ use super::assembler::{Assembler, EXEC, Label, sgpr, vgpr};
 use super::misfit::Misfit;
 use super::numbers::Used;
 use super::registers::Registers;
-use super::routine::{Arg, Instruction, Line, mentions};
 use super::spill::Swap;
 use crate::ptx::GRID_WARP;
+use crate::routines::{Arg, Instruction, Line, mentions};
 
 /// Compiles a routine.
 ///
@@ -301,8 +301,8 @@ mod tests {
     use super::super::assembler::{Assembler, sgpr};
     use super::super::numbers::Used;
     use super::super::registers::{Registers, Vectors};
-    use super::super::routine;
     use super::compile;
+    use crate::routines;
 
     /// A routine as instructions, and the register that it keeps SCC in.
     fn compiled(target: Target, lanes: u8, text: &str, scc_is_live: bool) -> (Vec<Inst>, u8) {
@@ -312,7 +312,7 @@ mod tests {
         let registers = Registers::above(used, target, lanes, none, None, false, &Vectors::Free).unwrap();
         let (function, specials) = (FxHashMap::default(), FxHashMap::default());
         let names = Names { function: &function, specials: &specials, declared: &[] };
-        let lines = routine::lines(text).unwrap();
+        let lines = routines::lines(text).unwrap();
         compile(&mut asm, &registers, &names, &lines, scc_is_live).unwrap();
         (asm.placed.iter().map(|placed| placed.inst).collect(), registers.scc)
     }

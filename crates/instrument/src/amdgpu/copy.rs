@@ -22,9 +22,9 @@ use super::liveness::Places;
 use super::misfit::{self, Misfit};
 use super::numbers::{Set, Used};
 use super::registers::Registers;
-use super::routine;
 use super::spill::{Home, Store, Swap};
 use crate::ptx::{Routines, Text};
+use crate::routines;
 
 /// A group of functions under construction.
 pub(super) struct Group<'a> {
@@ -204,7 +204,7 @@ impl Group<'_> {
         let names = Names { function: &copy.names, specials: &FxHashMap::default(), declared: &[] };
         for at in copy.insertions.keys() {
             for text in self.texts(copy, *at) {
-                let lines = routine::lines(&text.lines).map_err(|e| e.message)?;
+                let lines = routines::lines(&text.lines).map_err(|e| e.message)?;
                 if let Some(read) = read.get_mut(place_of(*at).unwrap_or(0)) {
                     *read = read.or(outer_registers(&lines, &names));
                 }
@@ -228,7 +228,7 @@ impl Group<'_> {
         live: bool,
         specials: &FxHashMap<&'static str, Special>,
     ) -> Result<(), Misfit> {
-        let lines = routine::lines(&text.lines).map_err(|e| e.message)?;
+        let lines = routines::lines(&text.lines).map_err(|e| e.message)?;
         if lines.is_empty() {
             return Ok(());
         }

@@ -12,7 +12,7 @@ use prlx_isa::amdgpu::inst::{Encoding, Value};
 use super::assembler::{EXEC, sgpr, sgprs, vgpr};
 use super::compile::Compiler;
 use super::memory::is_small;
-use super::routine::Arg;
+use crate::routines::Arg;
 
 impl Compiler<'_> {
     /// Appends an exchange, if the instruction is one.

@@ -1,9 +1,10 @@
 //! The code that a plan adds to an object: groups of functions that call each other, each copied in the first
 //! way that fits.
 
+use prlx_isa::InstructionSet;
 use prlx_isa::amdgpu::inst::{Encoding, Reg, Value};
 use prlx_isa::amdgpu::object::{AddedCode, AddedFunction, CodeObject, Field, Kernel};
-use prlx_isa::amdgpu::{Native, Target};
+use prlx_isa::amdgpu::{INSTRUCTION_SET, Native, Target};
 use prlx_isa::view::{self, Class, FunctionKind, Module};
 use prlx_plan::{Plan, RegisterChoice};
 use prlx_trace::device::INSTRUMENTED;
@@ -20,22 +21,30 @@ use super::registers::{self, Registers, Vectors};
 use super::spill::Store;
 use super::waits;
 use crate::error::{Error, ErrorKind};
-use crate::ptx::{Routines, fits};
+use crate::object_target::{LoweredObject, ObjectTarget};
+use crate::ptx::Routines;
 use crate::tokens::span;
 
-/// An object with instrumented kernels, and kernels without one, with the reason.
-pub(crate) type Lowered = (Vec<u8>, Vec<(String, String)>);
+/// Lowers plans to machine code of AMD's.
+#[derive(Debug)]
+pub struct AmdGpu;
 
-/// The object with the plan's kernels added. Kernels that cannot be instrumented come back with the reason.
+impl ObjectTarget for AmdGpu {
+    fn instruction_set(&self) -> InstructionSet {
+        INSTRUCTION_SET
+    }
+
+    fn lower(&self, bytes: &[u8], module: &Module, plan: &Plan) -> Result<LoweredObject, Error> {
+        let unread = |e: prlx_isa::image::Error| Error::new(ErrorKind::Unsupported, span(0, 0), e.what);
+        lower(&CodeObject::read(bytes).map_err(unread)?, module, plan)
+    }
+}
+
+/// The object with the plan's kernels added.
 ///
 /// # Errors
 /// If the level is not supported, or the object is damaged.
-pub(crate) fn lower(object: &CodeObject<'_>, module: &Module, plan: &Plan) -> Result<Lowered, Error> {
-    if plan.probe_state.tracks.is_some() {
-        let what = "markers can't be inserted into AMD code yet";
-        return Err(Error::new(ErrorKind::Unsupported, span(0, 0), what));
-    }
-    fits(module, plan)?;
+fn lower(object: &CodeObject<'_>, module: &Module, plan: &Plan) -> Result<LoweredObject, Error> {
     let routines = &Routines::new(module, plan);
     let mut added = Added {
         object,
@@ -52,7 +61,7 @@ pub(crate) fn lower(object: &CodeObject<'_>, module: &Module, plan: &Plan) -> Re
     let Added { code, refused, .. } = added;
     let bytes =
         object.with_code(&code).map_err(|e| Error::new(ErrorKind::Unsupported, span(0, 0), e.what))?;
-    Ok((bytes, refused))
+    Ok(LoweredObject { bytes, refused })
 }
 
 /// Functions that call each other, by their numbers.

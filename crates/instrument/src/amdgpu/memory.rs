@@ -5,7 +5,7 @@ use prlx_isa::amdgpu::inst::{Encoding, Field, Value};
 
 use super::assembler::{Assembler, vgpr, vgprs};
 use super::compile::Compiler;
-use super::routine::Arg;
+use crate::routines::Arg;
 
 impl Compiler<'_> {
     /// Fields of an access that reaches the memory which all of the device sees.

@@ -1,7 +1,7 @@
 //! Lowers a plan to machine code of AMD's, as functions in a segment behind the code object's own.
 //!
 //! ```text
-//! code object -> plan -> groups of functions (lower), copied (copy) with routines (routine -> compile) ->
+//! code object -> plan -> groups of functions (lower), copied (copy) with routines (compile) ->
 //! waits between instructions (waits) -> descriptors (kernels) -> segment (CodeObject::with_code)
 //! ```
 //!
@@ -39,8 +39,7 @@ mod numbers;
 mod operands;
 mod programs;
 mod registers;
-mod routine;
 mod spill;
 mod waits;
 
-pub(crate) use self::lower::lower;
+pub use self::lower::AmdGpu;

@@ -7,8 +7,8 @@ use super::allocation::Special;
 use super::assembler::{EXEC, sgpr, sgprs, vgpr, vgprs};
 use super::compile::Compiler;
 use super::numbers::Place;
-use super::routine::{Arg, own};
 use crate::ptx::{GRID_WARP, KEPT_SPECIALS};
+use crate::routines::{Arg, own};
 
 impl Compiler<'_> {
     /// The registers of a result.

@@ -13,7 +13,7 @@ use prlx_isa::amdgpu::inst::{Encoding, Field, Value};
 
 use super::assembler::{EXEC, sgpr, sgprs, vgpr, vgprs};
 use super::compile::Compiler;
-use super::routine::Arg;
+use crate::routines::Arg;
 
 /// The code of the constant 1.0 as an operand.
 const ONE: u8 = 242;

@@ -21,8 +21,8 @@ use super::borrowed::{Borrowed, Passed};
 use super::liveness::Place as CodePlace;
 use super::misfit::{Bank, Misfit};
 use super::numbers::{Place, Set, Used};
-use super::routine::Line;
 use super::spill::{Home, Spill, Store, Swap, Taker};
+use crate::routines::Line;
 
 /// The fixed registers of inserted code.
 #[derive(Clone, Debug)]

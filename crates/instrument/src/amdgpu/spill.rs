@@ -24,8 +24,8 @@ use super::assembler::{Assembler, vgpr};
 use super::liveness::Place as CodePlace;
 use super::misfit::{self, Misfit};
 use super::numbers::{Place, Set};
-use super::routine::{Line, mentions, own};
 use crate::ptx::KEPT_SPECIALS;
+use crate::routines::{Line, mentions, own};
 
 /// Where slots are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

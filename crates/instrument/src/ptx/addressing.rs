@@ -6,8 +6,8 @@ use crate::ptx::lane_state::CONTEXT_AT;
 use crate::ptx::lowering::{Lowering, Output};
 use crate::ptx::snippet::Snippet;
 
-/// The register of AMD code that has the number of the warp in the grid.
-pub(crate) const GRID_WARP: &str = "%gridwarp";
+/// The register of machine code that has the number of the warp in the grid.
+pub const GRID_WARP: &str = "%gridwarp";
 
 /// `%~lead`: whether this lane is the lowest of `%~mask`.
 pub(super) const LEAD: &str = "
@@ -27,7 +27,7 @@ impl Lowering<'_> {
     pub(super) fn warp_index(&self, s: &mut Snippet<'_>) {
         match self.output {
             Output::Ptx => self.compute_warp_index(s),
-            Output::AmdGpu => s.ptx(&format!("mov.u32 %~warp, {GRID_WARP};")),
+            Output::Wave => s.ptx(&format!("mov.u32 %~warp, {GRID_WARP};")),
         }
     }
 
@@ -75,7 +75,7 @@ impl Lowering<'_> {
 
     /// `%~context`: address of the context, or 0.
     pub(super) fn context(&self, s: &mut Snippet<'_>) {
-        match self.in_kernel() || self.output == Output::AmdGpu {
+        match self.in_kernel() || self.output == Output::Wave {
             true => s.ptx("ld.param.u64 %~context, [~context];"),
             false => s.ptx(&format!("ld.local.u64 %~context, [%~state+{CONTEXT_AT}];")),
         }
@@ -87,7 +87,7 @@ impl Lowering<'_> {
     /// `%~context` is not 0. The kernel's parameter has both values in most launches; otherwise they are
     /// loaded from the context. Both paths meet at the label `told`.
     pub(super) fn record_base(&self, s: &mut Snippet<'_>, to: &str, field: &str, told: &str) {
-        if self.output == Output::AmdGpu {
+        if self.output == Output::Wave {
             return s.ptx(&format!("ld.global.u64 {to}, [%~context+{}];", Context::offset(field)));
         }
         if self.in_kernel() {
@@ -113,7 +113,7 @@ impl Lowering<'_> {
     /// `%~warp`, after [`Lowering::record_base`] for `finals` in `%~link`. Goes to `$~{off}#` if this warp is
     /// not recorded.
     pub(super) fn warp_of_finals(&self, s: &mut Snippet<'_>, off: &str) {
-        if self.output == Output::AmdGpu {
+        if self.output == Output::Wave {
             return self.check_filter(s, off, "finals");
         }
         s.ptx(&format!(
@@ -142,7 +142,7 @@ impl Lowering<'_> {
         [told, any, found]: [&str; 3],
     ) {
         self.record_base(s, to, "records", told);
-        if self.output == Output::AmdGpu {
+        if self.output == Output::Wave {
             s.ptx(&format!("setp.eq.u64 %~q, {to}, 0;\n@%~q bra {nowhere};"));
             self.warp_index(s);
             // Number of the warp in its CTA.

@@ -1,8 +1,8 @@
 //! Exchanges between the lanes of a warp: who is active, votes, matches and reductions.
 //!
-//! PTX has instructions for these, whose masks of lanes have 32 bits. Routines for AMD code have the same
-//! text, and masks have as many bits as a wave has lanes. There [`crate::amdgpu`] makes operations on EXEC
-//! and loops over lanes of it, and a wave needs no `.sync`.
+//! PTX has instructions for these, whose masks of lanes have 32 bits. Routines for machine code of waves have
+//! the same text, and masks have as many bits as a wave has lanes. There [`crate::amdgpu`] makes operations
+//! on EXEC and loops over lanes of it, and a wave needs no `.sync`.
 
 use crate::ptx::addressing::LEAD;
 use crate::ptx::lowering::{Lowering, Output};
@@ -46,7 +46,7 @@ impl Lowering<'_> {
     pub(super) fn lead(&self, s: &mut Snippet<'_>) {
         match self.output {
             Output::Ptx => s.ptx(LEAD),
-            Output::AmdGpu => {
+            Output::Wave => {
                 s.ptx(&format!("mbcnt.u32 %~b, {};\nsetp.eq.u32 %~lead, %~b, 0;", self.lanes()));
             }
         }
@@ -59,11 +59,12 @@ impl Lowering<'_> {
         }
     }
 
-    /// `%~lead`: whether this lane writes for its group. AMD code has no groups: there every lane does.
+    /// `%~lead`: whether this lane writes for its group. Machine code of waves has no groups: there every
+    /// lane does.
     pub(super) fn lead_of_group(&self, s: &mut Snippet<'_>) {
         match self.output {
             Output::Ptx => s.ptx(LEAD),
-            Output::AmdGpu => s.ptx("setp.eq.u32 %~lead, 0, 0;"),
+            Output::Wave => s.ptx("setp.eq.u32 %~lead, 0, 0;"),
         }
     }
 
@@ -71,7 +72,7 @@ impl Lowering<'_> {
     pub(super) fn group_size(&self, s: &mut Snippet<'_>) {
         match self.output {
             Output::Ptx => s.ptx("popc.b32 %~a, %~mask;\ncvt.u64.u32 %~amount, %~a;"),
-            Output::AmdGpu => s.ptx("mov.u64 %~amount, 1;"),
+            Output::Wave => s.ptx("mov.u64 %~amount, 1;"),
         }
     }
 
@@ -79,11 +80,11 @@ impl Lowering<'_> {
     pub(super) fn lane_ranks(&self, s: &mut Snippet<'_>) {
         match self.output {
             Output::Ptx => s.ptx("popc.b32 %~b, %~b;\npopc.b32 %~a, %~mask;"),
-            Output::AmdGpu => s.ptx(&format!("popc.{} %~a, {};", self.mask_type(), self.lanes())),
+            Output::Wave => s.ptx(&format!("popc.{} %~a, {};", self.mask_type(), self.lanes())),
         }
     }
 
-    /// `to`: the number of the lowest of [`Lowering::lanes`]. AMD code need not know it.
+    /// `to`: the number of the lowest of [`Lowering::lanes`]. Machine code of waves need not know it.
     pub(super) fn find_leader(&self, s: &mut Snippet<'_>, to: &str) {
         if self.output == Output::Ptx {
             s.ptx(&format!("brev.b32 {to}, %~mask;\nclz.b32 {to}, {to};"));
@@ -94,7 +95,7 @@ impl Lowering<'_> {
     pub(super) fn broadcast(&self, s: &mut Snippet<'_>, value: &str, leader: &str) {
         match self.output {
             Output::Ptx => s.ptx(&format!("shfl.sync.idx.b32 {value}, {value}, {leader}, 31, %~mask;")),
-            Output::AmdGpu => s.ptx(&format!("readfirst.b32 {value}, {value};")),
+            Output::Wave => s.ptx(&format!("readfirst.b32 {value}, {value};")),
         }
     }
 
@@ -102,7 +103,7 @@ impl Lowering<'_> {
     pub(super) fn settle(&self, s: &mut Snippet<'_>) {
         match self.output {
             Output::Ptx => s.ptx("activemask.b32 %~mask;\nbar.warp.sync %~mask;"),
-            Output::AmdGpu => s.ptx("fence;"),
+            Output::Wave => s.ptx("fence;"),
         }
     }
 
@@ -110,19 +111,19 @@ impl Lowering<'_> {
     pub(super) fn meet(&self, s: &mut Snippet<'_>) {
         match self.output {
             Output::Ptx => s.ptx("bar.warp.sync %~mask;"),
-            Output::AmdGpu => s.ptx("fence;"),
+            Output::Wave => s.ptx("fence;"),
         }
     }
 
     /// [`Lowering::active_lanes`] behind [`Lowering::settle`], which finds them in PTX.
     pub(super) fn active_lanes_again(&self, s: &mut Snippet<'_>) {
-        if self.output == Output::AmdGpu {
+        if self.output == Output::Wave {
             self.active_lanes(s);
         }
     }
 
     /// Whether lanes can combine 32-bit values with one instruction, or what stands for it.
     pub(super) fn reduces(&self) -> bool {
-        self.arch >= 80 || self.output == Output::AmdGpu
+        self.arch >= 80 || self.output == Output::Wave
     }
 }

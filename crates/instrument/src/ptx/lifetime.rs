@@ -19,7 +19,7 @@ impl Lowering<'_> {
     pub(super) fn begin(&self, s: &mut Snippet<'_>) {
         match self.in_kernel() {
             true => self.begin_kernel(s),
-            false if self.output == Output::AmdGpu => self.begin_counters(s),
+            false if self.output == Output::Wave => self.begin_counters(s),
             false => self.begin_device(s),
         }
     }

@@ -19,9 +19,11 @@ use crate::ptx::values::{OperandValue, scalars_of};
 pub(crate) enum Output {
     /// PTX. Device functions get the state from their caller.
     Ptx,
-    /// AMD's machine code, which [`crate::amdgpu`] compiles the text to. The state is in registers that no
-    /// function uses otherwise, and so is the number of the warp in the grid.
-    AmdGpu,
+    /// Lines that an [`ObjectTarget`](crate::ObjectTarget) compiles to machine code of waves. All functions
+    /// of a kernel have the state and the number of the warp in the same registers, which they do not use
+    /// otherwise. The lanes that run a line run it together. So lanes need not agree on who takes part in an
+    /// exchange, and a fence orders their accesses. Lanes form no groups.
+    Wave,
 }
 
 /// Lowers one function.

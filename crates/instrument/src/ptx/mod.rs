@@ -34,9 +34,9 @@ mod snippet;
 mod state_passing;
 mod values;
 
-pub(crate) use addressing::GRID_WARP;
+pub use addressing::GRID_WARP;
 pub use lower::ptx;
 pub(crate) use preconditions::{can_exchange, fits};
 pub(crate) use probe::operations::PARAMETERS;
-pub(crate) use routines::{KEPT_SPECIALS, PREFIX, Routines, Text};
-pub(crate) use snippet::temporary_type;
+pub use routines::{KEPT_SPECIALS, PREFIX, Routines, Text};
+pub use snippet::temporary_type;

@@ -1,4 +1,4 @@
-//! Recorder routines as text, for targets that compile them.
+//! Recorder routines as text, for targets that compile them ([`crate::routines`]).
 
 use prlx_isa::view::Module;
 use prlx_plan::{At, FunctionPlan, Insertion, Plan};
@@ -11,7 +11,7 @@ use crate::ptx::markers::registers::LoopConstants;
 use crate::ptx::snippet::Snippet;
 
 /// The routines of a plan.
-pub(crate) struct Routines<'a> {
+pub struct Routines<'a> {
     module: &'a Module,
     plan: &'a Plan,
     state: StateLayout,
@@ -20,7 +20,7 @@ pub(crate) struct Routines<'a> {
 }
 
 /// Special registers that hardware hands over when a kernel begins, and names for what keeps them.
-pub(crate) const KEPT_SPECIALS: [(&str, &str); 6] = [
+pub const KEPT_SPECIALS: [(&str, &str); 6] = [
     ("%tid.x", "tid_x"),
     ("%tid.y", "tid_y"),
     ("%tid.z", "tid_z"),
@@ -30,11 +30,11 @@ pub(crate) const KEPT_SPECIALS: [(&str, &str); 6] = [
 ];
 
 /// The text of a routine, before it is compiled.
-pub(crate) struct Text {
+pub struct Text {
     /// Labels and instructions, one a line.
-    pub(crate) lines: String,
+    pub lines: String,
     /// Registers that it declares: type, name after the prefix.
-    pub(crate) declared: Vec<(&'static str, String)>,
+    pub declared: Vec<(&'static str, String)>,
 }
 
 impl Text {
@@ -45,29 +45,29 @@ impl Text {
 }
 
 /// Prefix of the names of inserted registers, after the `%`.
-pub(crate) const PREFIX: &str = "prlx_";
+pub const PREFIX: &str = "prlx_";
 
 impl<'a> Routines<'a> {
-    /// The routines of a plan for a module of AMD's machine code.
-    pub(crate) fn new(module: &'a Module, plan: &'a Plan) -> Routines<'a> {
+    /// The routines of a plan for a module of machine code.
+    pub fn new(module: &'a Module, plan: &'a Plan) -> Routines<'a> {
         let state = StateLayout::new(plan, &vec![0; module.functions.len()]);
         Routines { module, plan, state, calls: Calls::none(module), empty: FunctionPlan::default() }
     }
 
     /// Names and sizes in bytes of the registers that are live through all functions.
-    pub(crate) fn state(&self) -> impl Iterator<Item = (String, u64)> + use<'_> {
+    pub fn state(&self) -> impl Iterator<Item = (String, u64)> + use<'_> {
         self.state.shared.iter().map(|kept| (kept.name.clone(), kept.size))
     }
 
     /// Names and sizes of those of one activation of a function.
-    pub(crate) fn counters(&self, function: usize) -> impl Iterator<Item = (String, u64)> + use<> {
+    pub fn counters(&self, function: usize) -> impl Iterator<Item = (String, u64)> + use<> {
         let of_plan = self.plan.functions.get(function).unwrap_or(&self.empty);
         let kept = self.state.state_registers(of_plan.trip_counters, 0);
         kept.into_iter().skip(self.state.shared.len()).map(|kept| (kept.name, kept.size))
     }
 
     /// The texts of what is inserted at one place of a function. Events for the same lanes have one.
-    pub(crate) fn texts(&self, function: usize, insertions: &[&Insertion]) -> Vec<Text> {
+    pub fn texts(&self, function: usize, insertions: &[&Insertion]) -> Vec<Text> {
         let lowering = self.lowering(function);
         let pieces = self.plan.event_groups(insertions);
         let text = |piece: &[&Insertion]| {
@@ -79,13 +79,13 @@ impl<'a> Routines<'a> {
     }
 
     /// Names and sizes of the visit counters of a function. They count through a whole thread.
-    pub(crate) fn visits(&self, function: usize) -> impl Iterator<Item = (String, u64)> + use<> {
+    pub fn visits(&self, function: usize) -> impl Iterator<Item = (String, u64)> + use<> {
         let of_plan = self.plan.functions.get(function).unwrap_or(&self.empty);
         (0..visit_counters(of_plan)).map(move |counter| (visit_of(function, counter), 4))
     }
 
     /// The text that sets the visit counters of functions.
-    pub(crate) fn begin_visits(&self, functions: &[usize]) -> Text {
+    pub fn begin_visits(&self, functions: &[usize]) -> Text {
         let mut snippet = Snippet::new(PREFIX, 0);
         for (name, _) in functions.iter().flat_map(|f| self.visits(*f)) {
             snippet.ptx(&format!("mov.u32 %~{name}, 0;"));
@@ -95,7 +95,7 @@ impl<'a> Routines<'a> {
 
     /// Registers that hold special registers for routines that read them when they are gone: the special
     /// register, and the name.
-    pub(crate) fn kept_specials(&self, functions: &[usize]) -> Vec<(&'static str, &'static str)> {
+    pub fn kept_specials(&self, functions: &[usize]) -> Vec<(&'static str, &'static str)> {
         let read = |name: &str| {
             let mut texts = functions.iter().flat_map(|f| self.all_texts(*f));
             texts.any(|text| {
@@ -106,7 +106,7 @@ impl<'a> Routines<'a> {
     }
 
     /// The text that copies these registers.
-    pub(crate) fn keep_specials(kept: &[(&'static str, &'static str)]) -> Text {
+    pub fn keep_specials(kept: &[(&'static str, &'static str)]) -> Text {
         let mut snippet = Snippet::new(PREFIX, 0);
         for (special, name) in kept {
             snippet.ptx(&format!("mov.u32 %~{name}, {special};"));
@@ -127,7 +127,7 @@ impl<'a> Routines<'a> {
     }
 
     /// The text that computes the number of the warp in the grid, into [`GRID_WARP`].
-    pub(crate) fn warp_index(&self, function: usize) -> Text {
+    pub fn warp_index(&self, function: usize) -> Text {
         let mut snippet = Snippet::new(PREFIX, 0);
         self.lowering(function).compute_warp_index(&mut snippet);
         snippet.ptx(&format!("mov.uniform.u32 {GRID_WARP}, %~warp;"));
@@ -148,7 +148,7 @@ impl<'a> Routines<'a> {
             constants: LoopConstants::default(),
             chain_ends: std::collections::HashSet::new(),
             arch: 0,
-            output: Output::AmdGpu,
+            output: Output::Wave,
         }
     }
 }

@@ -24,7 +24,7 @@ const TEMPORARIES: &[(&str, &[&str])] = &[
 ];
 
 /// The type of a temporary, by its name without the prefix.
-pub(crate) fn temporary_type(name: &str) -> Option<&'static str> {
+pub fn temporary_type(name: &str) -> Option<&'static str> {
     TEMPORARIES.iter().find(|(_, names)| names.contains(&name)).map(|(ty, _)| *ty)
 }
 

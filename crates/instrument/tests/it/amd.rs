@@ -23,7 +23,13 @@ fn objects() -> Vec<(String, Vec<u8>)> {
 const LEVELS: [Level; 4] = [Level::Path, Level::Fingerprint, Level::Events, Level::Operands];
 
 fn rewrite(bytes: &[u8], level: Level) -> Result<prlx_instrument::Rewrite, prlx_instrument::Error> {
-    prlx_instrument::rewrite_object(bytes, "object", &RecordingRequest::new(level), &|_| None)
+    prlx_instrument::rewrite_object(
+        &prlx_instrument::AmdGpu,
+        bytes,
+        "object",
+        &RecordingRequest::new(level),
+        &|_| None,
+    )
 }
 
 #[test]
@@ -42,7 +48,7 @@ fn the_original_stays_and_every_kernel_gets_a_copy() {
                     continue;
                 }
             };
-            let after = rewrite.object.unwrap();
+            let after = rewrite.object.unwrap().bytes;
             // All but where the ELF header has its tables: offsets 32 to 48 and 56 to 64.
             let same = |from: usize, to: usize| after[from..to] == bytes[from..to];
             assert!(same(0, 32) && same(48, 56) && same(64, bytes.len()), "{name}");
@@ -94,7 +100,7 @@ fn a_kernel_that_does_not_fit_keeps_no_other_from_it() {
     for kernel in ["distances", "crowded", "far", "alone", "wide"] {
         assert_eq!(skipped(kernel), None, "{kernel}");
     }
-    let object = rewrite.object.unwrap();
+    let object = rewrite.object.unwrap().bytes;
     let after = CodeObject::read(&object).unwrap();
     let copies: Vec<&str> =
         after.functions().map(|f| f.name).filter(|name| name.ends_with("half.prlx")).collect();
@@ -114,7 +120,7 @@ fn kernels_without_free_vector_registers_have_slots() {
         let bytes = std::fs::read(crate::support::root().join(file)).unwrap();
         for level in LEVELS {
             let rewrite = rewrite(&bytes, level).unwrap();
-            let object = rewrite.object.unwrap();
+            let object = rewrite.object.unwrap().bytes;
             let (before, after) = (CodeObject::read(&bytes).unwrap(), CodeObject::read(&object).unwrap());
             for kernel in &before.kernels {
                 let name = format!("{}.prlx", kernel.name);

@@ -12,6 +12,6 @@ mod reader;
 mod register;
 mod target;
 
-pub use self::reader::{UNREACHABLE, read};
+pub use self::reader::{INSTRUCTION_SET, UNREACHABLE, read};
 pub use self::register::{Native, Register, RegisterMap};
 pub use self::target::{Family, Target};

@@ -23,6 +23,9 @@ use super::types::{Space, Type};
 pub struct Semantics {
     /// The opcode as the instruction set writes it: `ld.global.nc.v4.f32`.
     pub opcode: String,
+    /// Other names by which probe programs know the instruction: a mnemonic without what is no part of it,
+    /// and what PTX calls the same operation, as `ld.global`.
+    pub names: Vec<String>,
     /// What the instruction does, in one word.
     pub class: Class,
     /// State space that a memory operation names.
@@ -274,6 +277,10 @@ impl Native {
     /// Keeps an opcode.
     pub fn new<T: Any + Send + Sync>(opcode: Arc<T>) -> Native {
         Native(Some(opcode))
+    }
+    /// Whether there is none: the reader added the instruction to the view.
+    pub fn is_none(&self) -> bool {
+        self.0.is_none()
     }
     /// The opcode, if it is one of this type.
     pub fn get<T: Any>(&self) -> Option<&T> {

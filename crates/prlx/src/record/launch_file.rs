@@ -59,7 +59,11 @@ pub fn instrument(
     let warp_size = device.driver().info().warp_size;
     if rewritten || !device.observes() {
         if let Some(object) = &job.object {
-            return Ok(prlx_instrument::rewrite_object(&object.bytes, &job.module, program, &sources)?);
+            let target = prlx_instrument::target(object.set);
+            let target =
+                target.with_context(|| format!("code of {} can't be rewritten", object.set.name()))?;
+            let bytes = &object.bytes;
+            return Ok(prlx_instrument::rewrite_object(target, bytes, &job.module, program, &sources)?);
         }
         let first = prlx_instrument::rewrite_for(warp_size, &job.text, &job.module, program, &sources)?;
         return Ok(keep_resident(first, program, job, device));

@@ -213,15 +213,14 @@ impl Finder<'_> {
     }
 }
 
-/// [`wanted`] for an instruction: by its own opcode, or by PTX's name of what it does.
+/// [`wanted`] for an instruction: by its own opcode, or by another of its names.
 fn wanted_of(inst: &Inst, words: &[String]) -> Option<Option<Space>> {
     let own = wanted(&inst.semantics.opcode, inst.space, inst.class, words);
     // Which memory a generic address of AMD's lies in is not asked.
     let in_one_space = |only: &Option<Space>| only.is_none() || machine_code::native(inst).is_none();
     own.filter(in_one_space).or_else(|| {
-        let mnemonic = machine_code::native(inst)?.inst.name().to_owned();
-        let names = [Some(mnemonic), machine_code::words(inst)].into_iter().flatten();
-        names.filter_map(|name| wanted(&name, inst.space, inst.class, words)).find(in_one_space)
+        let names = inst.semantics.names.iter();
+        names.filter_map(|name| wanted(name, inst.space, inst.class, words)).find(in_one_space)
     })
 }
 

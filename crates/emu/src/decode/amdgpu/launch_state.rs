@@ -1,6 +1,7 @@
 //! What AMD's code finds in its registers when it begins (LLVM, User Guide for AMDGPU Backend, "Initial
 //! Kernel Execution State").
 
+use prlx_driver::LaunchConfig;
 use prlx_isa::amdgpu::inst::Reg;
 use prlx_isa::amdgpu::object::{Descriptor, Field, Initial, WorkgroupIds};
 use prlx_isa::amdgpu::{Family, Register};
@@ -19,6 +20,9 @@ pub struct LaunchState {
     /// Address at which address 0 of the code object lies.
     pub base: u64,
 }
+
+/// Size of the packet that describes a dispatch (HSA Runtime, `hsa_kernel_dispatch_packet_t`).
+const PACKET_BYTES: usize = 64;
 
 /// Alignment of the packet that describes a dispatch. It lies behind the arguments of the kernel.
 const PACKET: u64 = 64;
@@ -107,6 +111,32 @@ impl LaunchState {
             for (at, id) in (0..).zip(ids).take(dimensions as usize) {
                 set(Reg::V(at), SpecialRegister::Launch(id));
             }
+        }
+        all
+    }
+    /// What code of AMD's finds at its arguments: the arguments, and behind them the packet of the dispatch.
+    pub fn with_packet(&self, config: &LaunchConfig, params: &[u8]) -> Vec<u8> {
+        let at = (self.packet_offset() as usize).max(params.len().next_multiple_of(PACKET_BYTES));
+        let mut all = params.to_vec();
+        all.resize(at + PACKET_BYTES, 0);
+        let (grid, block) = (config.grid, config.block);
+        let mut packet = Vec::with_capacity(PACKET_BYTES);
+        // Header and the number of dimensions.
+        packet.extend(2u16.to_le_bytes());
+        packet.extend(3u16.to_le_bytes());
+        for n in [block.x, block.y, block.z] {
+            packet.extend((n as u16).to_le_bytes());
+        }
+        packet.extend([0; 2]);
+        for (ctas, threads) in [(grid.x, block.x), (grid.y, block.y), (grid.z, block.z)] {
+            packet.extend(ctas.wrapping_mul(threads).to_le_bytes());
+        }
+        packet.extend(self.scratch_bytes().to_le_bytes());
+        packet.extend(self.lds_bytes().saturating_add(config.shared).to_le_bytes());
+        packet.extend([0; 8]);
+        packet.extend(window::PARAMS.to_le_bytes());
+        if let Some(place) = all.get_mut(at..at + packet.len()) {
+            place.copy_from_slice(&packet);
         }
         all
     }

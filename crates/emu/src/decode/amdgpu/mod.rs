@@ -21,6 +21,7 @@ mod timing;
 
 use std::collections::BTreeSet;
 
+use prlx_driver::LaunchConfig;
 use prlx_isa::amdgpu::inst::Reg;
 use prlx_isa::amdgpu::{Family, Native, Register, RegisterMap};
 use prlx_isa::view::{BlockId, Class, FuncId, FunctionKind, Inst, InstId, Operand};
@@ -30,20 +31,26 @@ use rustc_hash::FxHashMap;
 pub use self::alu::source_lanes;
 pub use self::float_mode::FloatMode;
 use self::launch_state::LaunchState;
-use super::binder::{Binder, BranchFixup, PlaneCounts, PlaneKind, kind};
+use super::binder::{Binder, BranchFixup, PlaneKind, kind};
 use super::call_graph::reachable;
-use super::function::{InstDecoder, Request, UnsupportedInst, function};
+use super::function::{InstDecoder, KernelCode, Request, UnsupportedInst, function};
 use crate::code::{FunctionEntry, Op, Wave};
 use crate::error::{EmuError, unsupported};
 use decoder::Decoder;
 
-/// Decodes a kernel and all that it can reach, as [`super::kernel::attempt`] does.
-pub fn attempt<'a>(r: &Request<'a>, state: &LaunchState, root: FuncId) -> (Binder<'a>, Vec<UnsupportedInst>) {
+impl KernelCode for LaunchState {
+    fn attempt<'a>(&self, r: &Request<'a>, root: FuncId) -> (Binder<'a>, Vec<UnsupportedInst>) {
+        attempt(r, self, root)
+    }
+
+    fn arguments(&self, config: &LaunchConfig, params: &[u8]) -> Option<Vec<u8>> {
+        Some(self.with_packet(config, params))
+    }
+}
+
+fn attempt<'a>(r: &Request<'a>, state: &LaunchState, root: FuncId) -> (Binder<'a>, Vec<UnsupportedInst>) {
     let module = r.module;
-    let mut b = Binder::new(module, r.addresses);
-    b.code.name = module.functions[root.index()].name.clone();
-    b.code.kernel = root;
-    b.code.constants = r.constants;
+    let mut b = Binder::for_kernel(module, r.addresses, r.constants, root);
     b.code.static_shared = state.lds_bytes();
     // What a kernel with recursive calls needs is not known.
     let stack = if state.has_dynamic_stack() { r.stack } else { 0 };
@@ -90,10 +97,7 @@ pub fn attempt<'a>(r: &Request<'a>, state: &LaunchState, root: FuncId) -> (Binde
         };
         function(&mut b, r, f, &mut decoder, &mut missing);
     }
-    let PlaneCounts { w32, w64, pred } = b.registers;
-    b.code.variable = [w32, w64, pred].map(|n| vec![(0, n as u16)]);
-    let PlaneCounts { w32, w64, pred } = b.count;
-    b.code.planes = (w32 as u16, w64 as u16, pred as u16);
+    b.finish_code();
     (b, missing)
 }
 

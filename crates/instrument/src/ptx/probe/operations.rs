@@ -227,8 +227,8 @@ impl Probe<'_, '_> {
             Binary::Sub => s.ptx(&format!("sub{rounded}.{n} {to}, {a}, {b};")),
             Binary::Mul if ty.float() => s.ptx(&format!("mul.rn.{n} {to}, {a}, {b};")),
             Binary::Mul => s.ptx(&format!("mul.lo.{n} {to}, {a}, {b};")),
-            // AMD code needs one register more.
-            Binary::Div if ty.float() && self.lowering.output == Output::AmdGpu => {
+            // Machine code needs one register more.
+            Binary::Div if ty.float() && self.lowering.output == Output::Wave => {
                 s.ptx(&format!("div.rn.{n} {to}, {a}, {b}, %~c;"));
             }
             Binary::Div if ty.float() => s.ptx(&format!("div.rn.{n} {to}, {a}, {b};")),

@@ -29,7 +29,7 @@ impl Probe<'_, '_> {
         let words = self.words(s, part, fields, done);
         self.lowering.active_lanes(s);
         if let Some((word, bit)) = words.head {
-            if self.lowering.output == Output::AmdGpu {
+            if self.lowering.output == Output::Wave {
                 self.lowering.record_base(s, "%~link", "records", "");
                 return self.save_divergent(s, part, &words, [word as u64, bit], done);
             }
@@ -223,7 +223,7 @@ impl Probe<'_, '_> {
         match part.of_lane {
             false => s.ptx(&format!("atom.global.add.u64 %~x, [%~link+{}], 1;", part.at)),
             // The lowest lane reserves entries for all and broadcasts the first index.
-            true if self.lowering.output == Output::AmdGpu => {
+            true if self.lowering.output == Output::Wave => {
                 self.lowering.lane_ranks(s);
                 s.ptx(&format!(
                     "cvt.u64.u32 %~amount, %~a;
@@ -256,7 +256,7 @@ impl Probe<'_, '_> {
             )),
         }
         self.lowering.warp_index(s);
-        if self.lowering.output == Output::AmdGpu {
+        if self.lowering.output == Output::Wave {
             self.lowering.warps_per_cta(s);
         }
         // `b`: number of warps per CTA. Then the total number of entries.

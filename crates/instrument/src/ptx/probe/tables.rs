@@ -208,13 +208,13 @@ impl Lowering<'_> {
         }
     }
 
-    /// `to`: number of this SM's copy, of `count`. AMD code uses the first one.
+    /// `to`: number of this SM's copy, of `count`. Machine code uses the first one.
     pub(in crate::ptx) fn copy_number(&self, s: &mut Snippet<'_>, to: &str, count: u32) {
         match self.output {
             Output::Ptx => {
                 s.ptx(&format!("mov.u32 {to}, %smid;\nand.b32 {to}, {to}, {};", count - 1));
             }
-            Output::AmdGpu => s.ptx(&format!("mov.u32 {to}, 0;")),
+            Output::Wave => s.ptx(&format!("mov.u32 {to}, 0;")),
         }
     }
 }

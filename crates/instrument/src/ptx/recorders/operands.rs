@@ -17,7 +17,7 @@ impl Lowering<'_> {
         values: &[Operand],
     ) {
         match self.function.kind {
-            _ if self.output == Output::AmdGpu => {
+            _ if self.output == Output::Wave => {
                 let name = visit_of(self.index, counter);
                 s.ptx(&format!("mov.u32 %~d, %~{name};\nadd.u32 %~{name}, %~{name}, 1;"));
             }

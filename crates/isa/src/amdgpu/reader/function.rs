@@ -9,6 +9,7 @@ use super::addresses::{Addresses, Destination, inside};
 use super::code::{Code, ends, is_call, length, small};
 use super::evaluated::{self, Operands};
 use super::forms::Forms;
+use super::names;
 use super::pieces::{Piece, are_vectors, is_guarded, is_transparent, is_vote, pieces};
 use super::semantics;
 use super::skips::{is_on_exec, of_waves};
@@ -342,6 +343,8 @@ impl Reader<'_> {
         let tail = semantics.class == Class::Call && inst.name() == "s_setpc_b64";
         let last = semantics.class == Class::Call && !tail && at + 1 == self.count;
         let guard = self.guard(inst);
+        let returns = operands.iter().any(|(_, role)| matches!(role, Role::Def | Role::UseDef));
+        semantics.names = names::names(inst, &semantics, returns);
         let (operands, roles) = operands.into_iter().unzip();
         self.out.insts.push(view::Inst {
             span,

@@ -30,9 +30,38 @@ mod function;
 mod groups;
 mod lines;
 mod module;
+mod names;
 mod pieces;
 mod semantics;
 mod skips;
 
 pub use self::function::UNREACHABLE;
 pub use self::module::read;
+
+use crate::amdgpu::object::CodeObject;
+use crate::image::Error;
+use crate::view::Module;
+use crate::{InstructionSet, ObjectReader};
+
+/// Machine code of AMD's, in code objects.
+pub const INSTRUCTION_SET: InstructionSet = InstructionSet::new(&AmdGpu);
+
+struct AmdGpu;
+
+impl ObjectReader for AmdGpu {
+    fn name(&self) -> &'static str {
+        "amdgpu"
+    }
+
+    fn read(&self, bytes: &[u8]) -> Result<Module, Error> {
+        read(&CodeObject::read(bytes)?)
+    }
+
+    fn argument_bytes(&self, bytes: &[u8], kernel: &str) -> Result<u64, Error> {
+        let object = CodeObject::read(bytes)?;
+        let found = object.kernels.iter().find(|known| known.name == kernel);
+        let what = || format!("the code object has no kernel `{kernel}`");
+        let found = found.ok_or_else(|| Error { at: 0, what: what() })?;
+        Ok(object.argument_bytes(found))
+    }
+}

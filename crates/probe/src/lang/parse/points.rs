@@ -1,6 +1,5 @@
 //! Parses tracepoints: `inst:ld.global:end`.
 
-use prlx_isa::amdgpu::inst::table;
 use prlx_isa::operations;
 
 use super::super::ast::{Side, Tracepoint, What};
@@ -98,12 +97,9 @@ fn tracepoint(parts: &[Part]) -> Parsed<(What, Side)> {
     })
 }
 
-/// Whether a pattern is the name of an operation of PTX, or of AMD's machine code.
+/// Whether a pattern is the name of an operation of an instruction set.
 fn is_operation(name: &str) -> bool {
-    let own = name.trim_end_matches("_e32").trim_end_matches("_e64");
-    let takes = |pattern: &str, known: &str| pattern::matches(pattern.as_bytes(), known.as_bytes());
-    operations::mnemonics().any(|known| takes(name, known))
-        || table::mnemonics().any(|known| takes(own, known))
+    operations::has(name, |pattern, known| pattern::matches(pattern.as_bytes(), known.as_bytes()))
 }
 
 /// The words of an opcode; empty for `*`.

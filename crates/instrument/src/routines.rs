@@ -1,18 +1,38 @@
-//! The text of a recorder routine, as lines.
+//! Recorder routines, for instruction sets that compile them to machine code.
 //!
-//! Routines are written once, as the few instructions of PTX that [`crate::ptx`] inserts. Here they are read,
-//! so that [`super::compile`] can turn them into machine code.
+//! Routines are written once, as the few instructions of PTX that PRLX inserts into PTX. [`Routines`] gives
+//! the text of those of a plan, and [`lines`] reads it. A target compiles a line to what its own instructions
+//! make of it.
+//!
+//! | name in a routine | is |
+//! |---|---|
+//! | `%prlx_…` | a register of the routine, or state that is kept through a kernel |
+//! | [`GRID_WARP`] | the register with the number of the warp in the grid |
+//! | `%tid.x` and the like | a special register |
+//! | another name | a register of the function, as the view has it |
+//! | `[prlx_context+8]` with `ld.param` | the hidden parameter, which lies behind the kernel's arguments |
+//!
+//! Registers of a routine are temporaries ([`temporary_type`]) and those that [`Text::declared`] lists. State
+//! is what [`Routines::state`], [`Routines::counters`] and [`Routines::visits`] list.
+//! [`Routines::warp_index`] sets [`GRID_WARP`] at the entry.
+//!
+//! Exchanges between lanes are `activemask`, `vote.sync.ballot`, `match.any.sync` and `redux.sync` of PTX,
+//! `mbcnt` (how many lanes of a mask are below this one) and `readfirst` (the value of the lowest lane).
+//! Their masks of lanes have as many bits as a wave has lanes. `fence` makes earlier stores of the lanes
+//! visible to each other.
 //!
 //! # Invariants
-//! Branches go forward and stay inside the routine.
+//! - Branches go forward and stay inside the routine.
+//! - A routine at a place is for all lanes that pass the place in the view, whatever EXEC is.
 
 use crate::error::{Error, ErrorKind};
-use crate::ptx::PREFIX;
 use crate::tokens::span;
+
+pub use crate::ptx::{GRID_WARP, KEPT_SPECIALS, PREFIX, Routines, Text, temporary_type};
 
 /// One line of a routine.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) enum Line<'a> {
+pub enum Line<'a> {
     /// A name that branches go to.
     Label(&'a str),
     /// What is executed.
@@ -21,18 +41,18 @@ pub(super) enum Line<'a> {
 
 /// An instruction of a routine.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) struct Instruction<'a> {
+pub struct Instruction<'a> {
     /// The predicate that it needs, and whether it needs it to be false.
-    pub(super) guard: Option<(&'a str, bool)>,
+    pub guard: Option<(&'a str, bool)>,
     /// The opcode with its modifiers.
-    pub(super) op: &'a str,
+    pub op: &'a str,
     /// Operands in the order of the text.
-    pub(super) args: Vec<Arg<'a>>,
+    pub args: Vec<Arg<'a>>,
 }
 
 /// What an instruction reads or writes.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) enum Arg<'a> {
+pub enum Arg<'a> {
     /// A register or label, by name.
     Name(&'a str),
     /// A predicate that is negated.
@@ -49,7 +69,7 @@ pub(super) enum Arg<'a> {
 ///
 /// # Errors
 /// If a line is none. This is a bug in the routine.
-pub(super) fn lines(text: &str) -> Result<Vec<Line<'_>>, Error> {
+pub fn lines(text: &str) -> Result<Vec<Line<'_>>, Error> {
     text.lines().map(str::trim).filter(|line| !line.is_empty()).map(line).collect()
 }
 
@@ -114,7 +134,7 @@ fn argument(text: &str) -> Option<Arg<'_>> {
 }
 
 /// Names that an instruction reads and writes as registers, each with whether it is written.
-pub(super) fn mentions<'a>(inst: &'a Instruction<'a>) -> Vec<(&'a str, bool)> {
+pub fn mentions<'a>(inst: &'a Instruction<'a>) -> Vec<(&'a str, bool)> {
     let mut out: Vec<(&str, bool)> = inst.guard.iter().map(|(name, _)| (*name, false)).collect();
     let stores = ["st.", "red.", "bra"].iter().any(|op| inst.op.starts_with(op));
     for (i, arg) in inst.args.iter().enumerate() {
@@ -130,7 +150,7 @@ pub(super) fn mentions<'a>(inst: &'a Instruction<'a>) -> Vec<(&'a str, bool)> {
 }
 
 /// The name of a register of the routine without the prefix.
-pub(super) fn own(name: &str) -> Option<&str> {
+pub fn own(name: &str) -> Option<&str> {
     name.strip_prefix('%')?.strip_prefix(PREFIX)
 }
 

@@ -1,0 +1,8 @@
+//! The toy instruction set through all of PRLX.
+
+mod compare;
+mod probes;
+mod rewrite;
+mod run;
+mod support;
+mod view;
