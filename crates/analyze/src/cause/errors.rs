@@ -31,7 +31,7 @@ pub fn explain_error(launch: &ExplainedLaunch<'_>) -> Option<Cause> {
         let number = u32::try_from(launch.flows[side].instructions.iter().position(here)?).ok()?;
         let visit = *flows[side].visits_of(number, warp, lane).last()?;
         let walk = Walk::of_visit(flows, &code, same_geometry, (side, At { warp, visit, lane }))?;
-        let found = walk.best()?;
+        let found = walk.best().filter(|f| matches!(f.class, CauseClass::Guard | CauseClass::Input))?;
         let mut cause = Cause::default();
         fill_in(&mut cause, check, &walk.code.changes);
         let error = cause.places[side].take();
