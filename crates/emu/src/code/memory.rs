@@ -3,7 +3,7 @@
 /// The state space that an address belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AddrSpace {
-    /// A generic address: its window says which space it means ([`window`](super::window)).
+    /// A generic address: its window says which space it means (`window`).
     Generic,
     /// Global and constant memory.
     Global,

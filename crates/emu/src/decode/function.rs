@@ -24,7 +24,7 @@ pub struct Request<'a> {
     pub source: &'a str,
     /// By symbol: address of global and constant variables.
     pub addresses: &'a [Option<u64>],
-    /// The address range of the module's constant variables, from [`constants`].
+    /// The address range of the module's constant variables.
     pub constants: (u64, u64),
     /// The kernel's name.
     pub kernel: &'a str,

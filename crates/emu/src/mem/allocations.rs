@@ -72,7 +72,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Memory without allocations. The first one lies at `first` or at [`FIRST`], whichever is higher.
+    /// Memory without allocations. The first one lies at `first` or at `FIRST`, whichever is higher.
     pub fn from(first: u64) -> Memory {
         Memory { next: first, ..Memory::default() }
     }
@@ -90,7 +90,7 @@ impl Memory {
         self.allocations.push(Allocation { base, region, owner, unwritten: Vec::new() });
         Some(base)
     }
-    /// Maps a region at `base`; false if it lies in or next to an allocation, or above [`FIRST`].
+    /// Maps a region at `base`; false if it lies in or next to an allocation, or above `FIRST`.
     pub fn map(&mut self, base: u64, region: Region, owner: Owner) -> bool {
         let end = base.saturating_add(region.len()).saturating_add(GAP);
         let i = self.allocations.partition_point(|a| a.base <= base);
