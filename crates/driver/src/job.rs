@@ -277,11 +277,9 @@ impl Job {
 
     /// Lanes of the warps of the launch, on a device whose warps have this size for PTX.
     pub fn warp_size(&self, device: WarpSize) -> WarpSize {
-        match &self.object {
-            Some(object) if object.warp_lanes == 64 => WarpSize::W64,
-            Some(_) => WarpSize::W32,
-            None => device,
-        }
+        self.object
+            .as_ref()
+            .map_or(device, |object| WarpSize::of(object.warp_lanes.into()).unwrap_or_default())
     }
 
     /// Refuses machine code of AMD's where only PTX will do. `what` cannot have it, as "probes".

@@ -76,16 +76,12 @@ struct Decoder {
 }
 
 impl InstDecoder for Decoder {
-    fn begin(&mut self, _: &mut Binder<'_>) {}
-
     fn block(&mut self, b: &mut Binder<'_>, block: BlockId) {
         if self.joins.contains(&block) {
             b.begin(b.inst, None);
             b.emit(Step::Join);
         }
     }
-
-    fn before(&mut self, _: &mut Binder<'_>, _: &Inst) {}
 
     fn instruction(
         &mut self,

@@ -2,13 +2,13 @@
 //!
 //! A walk that passes an access with such a finding ends there: what it meets behind a race is chance.
 
-use prlx_trace::check::{Check, Finding, Findings, Grade, Kind, Place};
+use prlx_trace::check::{Check, Finding, Findings, Grade, Kind, Place, Side};
 
 use super::flow::{Source, Word};
 use super::place::place_of;
 use super::source_changes::SourceChanges;
 use super::walk::{Context, Found, Walk};
-use crate::report::{Cause, CauseClass, LaunchDifference, LaunchPart, LaunchReport, Verdict};
+use crate::report::{Cause, CauseClass, CausePlace, LaunchDifference, LaunchPart, LaunchReport, Verdict};
 
 /// The class of causes that a finding is; `None` if it explains no value.
 pub(super) fn class(kind: Kind) -> Option<CauseClass> {
@@ -27,9 +27,9 @@ pub(super) fn class(kind: Kind) -> Option<CauseClass> {
 
 /// A finding that explains what a walk found, and its side.
 pub(super) struct ByCheck<'a> {
-    pub side: usize,
-    pub finding: &'a Finding,
-    pub class: CauseClass,
+    side: usize,
+    finding: &'a Finding,
+    class: CauseClass,
 }
 
 /// Looks for a finding that explains the difference better than what the walk found.
@@ -128,25 +128,33 @@ fn addressed<'a>(walk: &Walk<'a>, side: usize, found: &Found) -> Vec<(&'a str, u
         .collect()
 }
 
+/// A finding of one side in words.
+pub(super) fn words(side: usize, finding: &Finding) -> String {
+    format!("in {}: {}", super::walk::name(side), finding.what)
+}
+
+/// The place of an access that a finding names, with its thread.
+pub(super) fn access_place(access: &Side) -> Option<CausePlace> {
+    let mut place = place_of(access.place.as_ref()?);
+    if let Some(threads) = access.threads {
+        place.cta = [threads.cta.x, threads.cta.y, threads.cta.z];
+        place.thread = [threads.first.x, threads.first.y, threads.first.z];
+    }
+    Some(place)
+}
+
 /// Puts a finding's words and places into a cause. A place on a line of the source that differs comes first.
 pub(super) fn fill_in(cause: &mut Cause, check: ByCheck<'_>, changes: &SourceChanges) {
     let ByCheck { side, finding, class } = check;
     cause.class = class;
-    cause.what = format!("in {}: {}", super::walk::name(side), finding.what);
+    cause.what = words(side, finding);
     let mut sides: Vec<_> = finding.sides.iter().collect();
     if class == CauseClass::Undefined && sides.len() > 1 {
         // The load of what nothing wrote comes first, then what uses the value.
         sides.swap(0, 1);
     }
     sides.sort_by_key(|s| !s.place.as_ref().is_some_and(|p| changes.touch(side, p)));
-    let mut places = sides.into_iter().map(|s| {
-        let mut place = place_of(s.place.as_ref()?);
-        if let Some(threads) = s.threads {
-            place.cta = [threads.cta.x, threads.cta.y, threads.cta.z];
-            place.thread = [threads.first.x, threads.first.y, threads.first.z];
-        }
-        Some(place)
-    });
+    let mut places = sides.into_iter().map(access_place);
     cause.places = [None, None];
     cause.places[side] = places.next().flatten();
     cause.other = places.next().flatten();
@@ -223,7 +231,7 @@ pub fn add_check_findings(launch: &mut LaunchReport, findings: [&Findings; 2]) -
 
 #[cfg(test)]
 mod tests {
-    use prlx_trace::check::{Side, SourceLine};
+    use prlx_trace::check::SourceLine;
 
     use super::*;
 

@@ -1,9 +1,8 @@
 //! Why one side alone makes an error: the guard or the branch that let its thread come there.
 
-use prlx_trace::Dim3;
 use prlx_trace::dataflow::Instruction;
 
-use super::checks::{ByCheck, class, errors_alone, fill_in};
+use super::checks::{access_place, class, errors_alone, words};
 use super::code_match::CodeMatch;
 use super::explain::{ExplainedLaunch, found_places};
 use super::flow::{At, Flow};
@@ -16,30 +15,27 @@ pub fn explain_error(launch: &ExplainedLaunch<'_>) -> Option<Cause> {
     let flows = launch.flows.map(Flow::new);
     let flows = [&flows[0], &flows[1]];
     let code = CodeMatch::new(launch.flows, launch.files);
-    let [a, b] = launch.flows;
-    let same_geometry = a.grid == b.grid && a.block == b.block;
     errors_alone(launch.findings).find_map(|(side, finding)| {
-        let class = class(finding.kind).filter(|class| *class == CauseClass::Address)?;
-        let check = ByCheck { side, finding, class };
+        class(finding.kind).filter(|class| *class == CauseClass::Address)?;
         let access = finding.sides.first()?;
-        let (place, threads) = (access.place.as_ref()?, access.threads?);
-        let position = |d: Dim3| [d.x, d.y, d.z];
-        let (warp, lane) = flows[side].find_thread(position(threads.cta), position(threads.first))?;
+        access.threads?;
+        let error = access_place(access)?;
+        let (warp, lane) = flows[side].find_thread(error.cta, error.thread)?;
         let here = |i: &Instruction| {
-            (i.place.function.as_str(), i.place.module_line) == (place.function.as_str(), place.module_line)
+            (&i.place.function, i.place.module_line) == (&error.function, error.module_line)
         };
         let number = u32::try_from(launch.flows[side].instructions.iter().position(here)?).ok()?;
         let visit = *flows[side].visits_of(number, warp, lane).last()?;
-        let walk = Walk::of_visit(flows, &code, same_geometry, (side, At { warp, visit, lane }))?;
+        let walk = Walk::of_visit(flows, &code, launch.same_geometry(), (side, At { warp, visit, lane }))?;
         let found = walk.best().filter(|f| matches!(f.class, CauseClass::Guard | CauseClass::Input))?;
-        let mut cause = Cause::default();
-        fill_in(&mut cause, check, &walk.code.changes);
-        let error = cause.places[side].take();
-        cause.class = found.class;
-        found.class.advice().clone_into(&mut cause.advice);
-        cause.places = found_places(&walk, found);
-        cause.other = error;
-        cause.what = format!("{}; {}", cause.what, found.what);
+        let mut cause = Cause {
+            class: found.class,
+            what: format!("{}; {}", words(side, finding), found.what),
+            advice: found.class.advice().to_owned(),
+            places: found_places(&walk, found),
+            other: Some(error),
+            ..Cause::default()
+        };
         super::relocate::to_change(&walk, found, &mut cause);
         Some(cause)
     })

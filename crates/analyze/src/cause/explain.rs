@@ -56,6 +56,14 @@ pub struct ExplainedLaunch<'a> {
     pub files: [&'a SourceFiles; 2],
 }
 
+impl ExplainedLaunch<'_> {
+    /// Whether the threads of both sides correspond by their position.
+    pub(super) fn same_geometry(&self) -> bool {
+        let [a, b] = self.flows;
+        a.grid == b.grid && a.block == b.block
+    }
+}
+
 /// What elements with one cause have in common.
 #[derive(PartialEq)]
 enum Key {
@@ -121,8 +129,7 @@ pub fn explain(launch: &ExplainedLaunch<'_>) -> Explanation {
     let flows = launch.flows.map(Flow::new);
     let flows = [&flows[0], &flows[1]];
     let code = CodeMatch::new(launch.flows, launch.files);
-    let [a, b] = launch.flows;
-    let same_geometry = a.grid == b.grid && a.block == b.block;
+    let same_geometry = launch.same_geometry();
     let mut groups: Vec<Group> = Vec::new();
     let mut unrecorded = BTreeSet::new();
     for output in launch.outputs {

@@ -68,11 +68,11 @@ pub struct UnsupportedInst {
 /// Decodes the instructions of an instruction set.
 pub trait InstDecoder {
     /// Called before everything of a function.
-    fn begin(&mut self, b: &mut Binder<'_>);
+    fn begin(&mut self, _b: &mut Binder<'_>) {}
     /// Appends what stands before the first instruction of a block.
-    fn block(&mut self, b: &mut Binder<'_>, block: BlockId);
+    fn block(&mut self, _b: &mut Binder<'_>, _block: BlockId) {}
     /// Called before the steps of an instruction and of its hooks.
-    fn before(&mut self, b: &mut Binder<'_>, inst: &Inst);
+    fn before(&mut self, _b: &mut Binder<'_>, _inst: &Inst) {}
     /// Appends the steps of an instruction.
     ///
     /// # Errors

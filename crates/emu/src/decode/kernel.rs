@@ -12,7 +12,7 @@
 //! Registers are not shared between values whose lifetimes do not overlap.
 
 use prlx_driver::{Error, ErrorKind};
-use prlx_isa::view::{BlockId, FuncId, FunctionKind, Inst, InstId, Module};
+use prlx_isa::view::{FuncId, FunctionKind, Inst, InstId, Module};
 
 use super::binder::{Binder, BranchFixup, PlaneCounts};
 use super::call_graph::reachable;
@@ -124,12 +124,6 @@ struct PtxDecoder<'a> {
 }
 
 impl InstDecoder for PtxDecoder<'_> {
-    fn begin(&mut self, _: &mut Binder<'_>) {}
-
-    fn block(&mut self, _: &mut Binder<'_>, _: BlockId) {}
-
-    fn before(&mut self, _: &mut Binder<'_>, _: &Inst) {}
-
     fn instruction(
         &mut self,
         b: &mut Binder<'_>,

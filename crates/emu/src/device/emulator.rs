@@ -131,7 +131,7 @@ impl Loaded {
     }
     /// Lanes of the warps that run the module.
     fn warp_size(&self) -> WarpSize {
-        if self.module.warp_lanes == 64 { WarpSize::W64 } else { WarpSize::W32 }
+        WarpSize::of(self.module.warp_lanes.into()).unwrap_or_default()
     }
 }
 

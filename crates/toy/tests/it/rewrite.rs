@@ -203,7 +203,7 @@ fn planted_faults_are_caught() {
         assert!(!is_caught(&job, level, |line| format!("{line} ")), "spaces are no fault");
         // Lanes that left their wave do not meet it again.
         assert!(planted(&|line| line.replace(&rejoins, &rejoins.replace("or", "and"))), "{}", level.name());
-        // The kernel goes on with all lanes.
+        // After a routine, lanes that `exec` does not have run the kernel as well.
         let all = format!("  mov.mask exec, {present}");
         assert!(planted(&|line| if line == restores { all.clone() } else { line.to_owned() }));
         // Rows of a stream, or records of a warp, lie elsewhere.
