@@ -235,9 +235,9 @@ fn keep_differing(
         };
         if had_no_room(launch) || launch.verdict == Verdict::Differs {
             // The runs that agree say more: all was recorded, or the order of threads made no difference.
-            let lost = had_no_room(launch).then(|| HASHED_FOR_ROOM.to_owned());
+            let by_hash = had_no_room(launch) && now.level == Level::Fingerprint;
             *launch = LaunchReport { process: launch.process, ..(*now).clone() };
-            launch.notes.extend(lost);
+            launch.notes.extend(by_hash.then(|| HASHED_FOR_ROOM.to_owned()));
         } else {
             launch.memory_was_compared();
             launch.conclude();
