@@ -29,6 +29,9 @@ pub const MAP_SIDE: u64 = 64;
 const OTHER_GRID: &str =
     "other grid or block: the results agree; decisions were not compared thread by thread";
 
+/// The note on launches whose own decisions were not compared, and did not need to be.
+const DECIDED_AS_OTHERS: &str = "hashes of its decisions differ, or have no meaning between two builds; no decision      differs in the launches of this kernel that were recorded again, and memory was compared here (--level path      compares all decisions)";
+
 /// How notes on other launch dimensions begin.
 const OTHER_SHAPE: &str = "other grid or block:";
 
@@ -367,6 +370,26 @@ impl LaunchReport {
         if let Some(gap) = self.unseen_memory.take() {
             self.gaps.retain(|g| *g != gap);
         }
+    }
+
+    /// Records that other runs of both sides left the same in memory, by digests of all of it. The verdict is
+    /// computed again.
+    pub fn digests_agreed(&mut self) {
+        self.digests_agree = true;
+        self.memory_was_compared();
+        self.accept_geometry();
+        self.accept_order_of_threads(true);
+        self.conclude();
+    }
+
+    /// Takes the decisions of a launch for compared, because other launches of its kernel were: whether it
+    /// agrees follows from what it left in memory. The verdict is computed again.
+    pub fn decided_as_others(&mut self) {
+        self.take_findings();
+        self.gaps.clear();
+        self.gaps.extend(self.unseen_memory.clone());
+        self.notes.push(DECIDED_AS_OTHERS.to_owned());
+        self.conclude();
     }
 
     /// Accepts another grid or block if the outputs agree and nothing else differs: then it distributes the

@@ -2,17 +2,18 @@
 //!
 //! If one build inlined a function that the other calls, both are compared in this form, provided that the
 //! plain comparison left something out. A difference in this form is uncertain and never a finding: compilers
-//! change code further once it is inlined.
+//! change code further once it is inlined. Decoding all lanes of a warp at once inlines the calls of one
+//! module ([`inline_all`]).
 //!
 //! # Invariants
-//! A function is inlined at all calls of both sides, or at none, and only if a location shows that a compiler
-//! inlined it. The result decodes the same streams as the recorded module, step by step. Each of its sites is
+//! For a comparison, a function is inlined at all calls of both sides, or at none, and only if a location
+//! shows that a compiler inlined it. The result decodes the same streams as the recorded module, step by step. Each of its sites is
 //! one of the recorded module's ([`InlinedModule::recorded`]). Its locations name the call, as compilers'
 //! locations do.
 //!
 //! # Limitations
-//! Some calls stay calls on both sides: guarded calls, calls without a line (recordings before version 8),
-//! recursive functions, and functions of which nothing was recorded.
+//! Some calls stay calls: guarded calls, recursive functions, and functions of which nothing was recorded; for
+//! a comparison also calls without a line (recordings before version 8).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -45,13 +46,22 @@ pub(crate) fn inline_both(modules: [&Module; 2], kernels: [FuncId; 2]) -> Option
         .filter_map(|(side, f)| modules[side].functions.get(f.index()).map(|f| f.name.as_str()))
         .collect();
     let named = |name: &&str| modules.iter().any(|m| m.locs.iter().any(|l| l.function == **name));
-    let possible = |name: &&str| modules.iter().all(|m| can_inline(m, name));
+    let possible = |name: &&str| modules.iter().all(|m| can_inline(m, name, true));
     let to_inline: BTreeSet<&str> = called.into_iter().filter(named).filter(possible).collect();
     if to_inline.is_empty() {
         return None;
     }
     let [a, b] = [0, 1].map(|side| inline_calls(modules[side], &reach[side], &to_inline));
     a.zip(b).map(|(a, b)| [a, b])
+}
+
+/// Inlines all calls that a kernel makes and that can be inlined. `None` if there is none.
+pub(crate) fn inline_all(m: &Module, kernel: FuncId) -> Option<InlinedModule> {
+    let reach = reachable(m, kernel);
+    let called = reach.iter().filter(|f| **f != kernel).filter_map(|f| m.functions.get(f.index()));
+    let to_inline: BTreeSet<&str> =
+        called.map(|f| &*f.name).filter(|name| can_inline(m, name, false)).collect();
+    (!to_inline.is_empty()).then(|| inline_calls(m, &reach, &to_inline)).flatten()
 }
 
 fn calls(f: &Function) -> impl Iterator<Item = &Step> {
@@ -74,13 +84,16 @@ pub(crate) fn reachable(m: &Module, from: FuncId) -> BTreeSet<FuncId> {
     out
 }
 
-/// Whether all calls of a function can be inlined. True for a function that the module does not have.
-fn can_inline(m: &Module, name: &str) -> bool {
+/// Whether all calls of a function can be inlined; with `lines`, only if each has a line. True for a function
+/// that the module does not have.
+fn can_inline(m: &Module, name: &str, lines: bool) -> bool {
     let mut named = m.functions.iter().enumerate().filter(|(_, f)| f.name == name);
     let Some((id, f)) = named.next() else { return true };
     let id = FuncId(id as u32);
     let plain = |s: &Step| match s {
-        Step::Call { function, guard, loc } => *function != id || guard.is_none() && loc.is_some(),
+        Step::Call { function, guard, loc } => {
+            *function != id || guard.is_none() && (loc.is_some() || !lines)
+        }
         _ => true,
     };
     let callees = calls(f).filter_map(|s| match s {
@@ -133,7 +146,8 @@ struct Inliner<'a> {
 struct InlineSite {
     caller: FuncId,
     callee: FuncId,
-    call: LocId,
+    /// The line of the call. Without it, the callee's code has no lines.
+    call: Option<LocId>,
     blocks: u32,
     loops: u32,
     slots: u32,
@@ -164,7 +178,7 @@ impl Inliner<'_> {
         let mut at = 0;
         while at < f.blocks.len() {
             let call = f.blocks[at].steps.iter().enumerate().find_map(|(i, s)| match s {
-                Step::Call { function, loc: Some(loc), .. } if self.to_inline.contains(function) => {
+                Step::Call { function, loc, .. } if self.to_inline.contains(function) => {
                     Some((i, *function, *loc))
                 }
                 _ => None,
@@ -186,7 +200,7 @@ impl Inliner<'_> {
         at: usize,
         step: usize,
         callee: FuncId,
-        call: LocId,
+        call: Option<LocId>,
     ) -> Option<()> {
         let from = self.from;
         let g = from.functions.get(callee.index())?;
@@ -319,14 +333,14 @@ impl Inliner<'_> {
 
     /// The location in the caller of a callee's location. `None` if there are too many locations.
     fn loc(&mut self, loc: Option<LocId>, place: &InlineSite) -> Option<Option<LocId>> {
-        let Some(loc) = loc else { return Some(None) };
+        let Some((loc, call)) = loc.zip(place.call) else { return Some(None) };
         // From the innermost location outwards.
         let inlined_at = |l: &LocId| self.from.locs.get(l.index())?.inlined_at;
         let chain: Vec<LocId> = std::iter::successors(Some(loc), inlined_at).take(MAX_INLINED).collect();
         let callee = &self.from.functions[place.callee.index()].name;
-        let mut around = place.call;
+        let mut around = call;
         for (i, l) in chain.iter().rev().enumerate() {
-            if let Some(known) = self.locs.get(&(*l, place.call)) {
+            if let Some(known) = self.locs.get(&(*l, call)) {
                 around = *known;
                 continue;
             }
@@ -339,7 +353,7 @@ impl Inliner<'_> {
             copy.inlined_at = Some(around);
             around = LocId(locs.len() as u32);
             locs.push(copy);
-            self.locs.insert((*l, place.call), around);
+            self.locs.insert((*l, call), around);
         }
         (self.out.module.locs.len() <= MAX_TABLE).then_some(Some(around))
     }

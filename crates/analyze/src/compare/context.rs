@@ -7,9 +7,12 @@ use prlx_trace::{FuncId, Lane, Launch, WarpId};
 
 use crate::align::build_pair::BuildPair;
 use crate::builds::canonical_form::CanonicalForm;
+use crate::builds::inlining::inline_all;
 use crate::decode::{CheckedModule, DecodeLimits, lockstep};
 
+use super::canonical_lanes::CanonicalDiff;
 use super::known_lanes::KnownLanes;
+use super::paths::Compared;
 
 /// What all warps of a pair of launches share.
 pub(crate) struct Context<'a> {
@@ -25,11 +28,13 @@ pub(crate) struct Context<'a> {
     pub equal_words_suffice: bool,
     /// Both sides' mapping to the canonical form. `None` if their sites are the same.
     pub canonical: Option<&'a [CanonicalForm; 2]>,
-    /// The decode program for all lanes of a warp, made when it is needed; `None` if the sides' kernels have
-    /// different programs, or one that only the decoder of single lanes can run.
-    pub lockstep: OnceLock<Option<lockstep::Program>>,
-    /// Lanes whose trees were compared.
-    pub known: KnownLanes,
+    /// By side: the kernel's decode program for all lanes of a warp, made when it is needed; `None` if only the
+    /// decoder of single lanes can run it.
+    pub lockstep: [OnceLock<Option<lockstep::Program>>; 2],
+    /// Lanes whose trees were compared, by a hash of their paths and the steps that their decoders may take.
+    pub known: KnownLanes<(u64, u64), Compared>,
+    /// Lanes that were compared in the canonical form, by hashes of their paths.
+    pub known_of_builds: KnownLanes<[u64; 2], CanonicalDiff>,
     /// Both sides have one decode program.
     pub same_program: bool,
     pub limits: DecodeLimits,
@@ -40,13 +45,22 @@ impl Context<'_> {
     pub fn by_thread(&self) -> bool {
         self.launches[0].warp_size != self.launches[1].warp_size
     }
-    /// The decode program for all lanes of a warp.
+    /// The decode program for all lanes of a warp on both sides; `None` if the sides' kernels have different
+    /// ones.
     pub fn lockstep(&self) -> Option<&lockstep::Program> {
         let usable = self.same_program
             && self.canonical.is_none()
             && self.launches[0].kernel == self.launches[1].kernel;
-        let program = || lockstep::Program::of(self.sides.programs[0], self.launches[0].kernel);
-        self.lockstep.get_or_init(|| usable.then(program).flatten()).as_ref()
+        usable.then(|| self.lockstep_of(0)).flatten()
+    }
+    /// A side's decode program for all lanes of a warp.
+    pub fn lockstep_of(&self, side: usize) -> Option<&lockstep::Program> {
+        let (checked, kernel) = (self.sides.programs[side], self.launches[side].kernel);
+        let inlined = || {
+            let made = inline_all(checked.module, kernel)?;
+            lockstep::Program::of(&CheckedModule::inlined(&made.module, &made.recorded).ok()?, kernel)
+        };
+        self.lockstep[side].get_or_init(|| lockstep::Program::of(checked, kernel).or_else(inlined)).as_ref()
     }
     /// B's warp and lane of the thread that is this lane in A.
     pub fn partner(&self, warp: WarpId, lane: Lane) -> (WarpId, Lane) {

@@ -39,7 +39,7 @@ pub(super) fn events(
                 out.count(LaneOutcome::Failed);
                 continue;
             }
-            match compare_canonical(cx, sides, warps.map(|w| (w, lane)), out) {
+            match compare_canonical(cx, sides, warps.map(|w| (w, lane)), None, out) {
                 Ok(outcome) => out.count(outcome),
                 Err(e) => out.fail(&e),
             }

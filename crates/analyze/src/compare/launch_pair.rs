@@ -51,7 +51,7 @@ pub(super) fn compare_launches<'a>(
         block: la.block,
         warp_size: la.warp_size,
         faults: [la, lb].map(|l| l.fault.as_ref().map(|f| Fault { kind: f.kind, text: f.text.clone() })),
-        differences: differences::differences([ma, mb], [la, lb]),
+        differences: differences::differences([ma, mb], [la, lb], options.digest_differences),
         dilation: [la, lb].map(dilation),
         ..LaunchReport::default()
     };
@@ -59,9 +59,13 @@ pub(super) fn compare_launches<'a>(
         let values = kernel_names::distinguish([&at[0].kernel, &at[1].kernel]);
         out.differences.push(LaunchDifference { what: LaunchPart::Code, name: "kernel".into(), values });
     }
-    out.culprit = culprit::culprit([la, lb], &out.differences);
-    out.digests_agree = [la, lb].into_iter().all(culprit::digested)
-        && !out.differences.iter().any(|d| d.what == LaunchPart::Output);
+    let with_digests = match options.digest_differences {
+        true => out.differences.clone(),
+        false => differences::differences([ma, mb], [la, lb], true),
+    };
+    out.culprit = culprit::culprit([la, lb], &with_digests);
+    let digested = [la, lb].into_iter().all(culprit::digested);
+    out.digests_agree = digested && !with_digests.iter().any(|d| d.what == LaunchPart::Output);
     out.padding = culprit::padding([ma, mb], [la, lb], &out.differences);
     out.undigested = [la, lb].map(culprit::undigested);
     if out.skipped.iter().any(Option::is_some) {
@@ -78,7 +82,8 @@ pub(super) fn compare_launches<'a>(
     out.reshaped = work_distribution_differs(pairing, &cx);
     // A launch that was stopped has a gap of its own.
     let completed = out.faults == [None, None];
-    if completed && ![la, lb].into_iter().all(culprit::digested) {
+    let known = digested && (options.digest_differences || out.digests_agree);
+    if completed && !known {
         out.unseen_memory = unseen_memory([ma, mb], cx.reach, la.level).map(str::to_owned);
     }
     let unlike = || needs_one_build(la.level, pairing, &cx).or_else(|| out.reshaped.clone());

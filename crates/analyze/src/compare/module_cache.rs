@@ -5,7 +5,6 @@
 //! Each is computed once in a comparison, however many launches there are.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::OnceLock;
 
 use prlx_trace::kernel::{Arg, Module, Source, Step};
 use prlx_trace::{FuncId, Launch, SiteId, Trace};
@@ -151,8 +150,9 @@ impl<'a> ModuleCache<'a> {
                 && places_agree(la, lb)
                 && params_agree(modules, launches, reach)
                 && (la.device == lb.device || !device_decides(modules[0], reach[0])),
-            lockstep: OnceLock::new(),
+            lockstep: Default::default(),
             known: KnownLanes::default(),
+            known_of_builds: KnownLanes::default(),
             same_program: pairing.same,
             limits: limits.shared_by(la.warps().max(lb.warps())),
         }
@@ -198,8 +198,9 @@ impl<'a> ModuleCache<'a> {
             reach: view.reach.each_ref(),
             canonical: Some(canonical),
             equal_words_suffice: false,
-            lockstep: OnceLock::new(),
+            lockstep: Default::default(),
             known: KnownLanes::default(),
+            known_of_builds: KnownLanes::default(),
             same_program: false,
             ..*plain
         })

@@ -30,6 +30,9 @@ pub struct DiffOptions {
     /// How far elements of recorded outputs may be apart. With `None`, what the launch files state counts;
     /// other outputs must have equal bits.
     pub tolerance: Option<Tolerance>,
+    /// Whether other digests of the memory behind pointers are a difference. Memory that no launch writes can
+    /// differ from run to run; without this, digests only show that memory is equal.
+    pub digest_differences: bool,
     /// Tolerances of single outputs, by name pattern; the first match counts, before `tolerance`.
     pub output_tolerances: Vec<(String, Tolerance)>,
 }
@@ -56,6 +59,7 @@ impl Default for DiffOptions {
             force: false,
             strict: false,
             tolerance: None,
+            digest_differences: true,
             output_tolerances: Vec::new(),
         }
     }

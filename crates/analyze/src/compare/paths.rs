@@ -1,20 +1,24 @@
 //! Compares two warps recorded at level `path`.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use prlx_trace::{Lane, LaneMask, SiteId, WarpStream};
+use prlx_trace::{LaneMask, SiteId, WarpStream};
 
+use crate::align::difference::LaneDiff;
 use crate::align::divergence;
 use crate::align::execution_tree::LaneTree;
 use crate::decode::lockstep::Lockstep;
-use crate::decode::{self, DecodeLimits, DecodeOutcome, Decoder, PathItem, lane_words};
+use crate::decode::{self, DecodeLimits, DecodeOutcome, Decoder, PathItem, VisitCounts, lane_words};
 use crate::error::Error;
 
 use super::canonical_lanes::compare_canonical;
 use super::context::Context;
-use super::known_lanes::Compared;
 use super::lane_trees::{LaneStream, decoder, ended, path_trees, pruned_path_trees};
 use super::warp_diff::{LaneOutcome, WarpDiff};
+
+/// What differs in a lane, and the visits of both sides.
+pub(crate) type Compared = (LaneDiff, [VisitCounts; 2]);
 
 pub(super) fn paths(cx: &Context<'_>, a: &WarpStream, b: &WarpStream, lanes: LaneMask, out: &mut WarpDiff) {
     let complete = a.dropped == 0 && b.dropped == 0;
@@ -33,6 +37,7 @@ pub(super) fn paths(cx: &Context<'_>, a: &WarpStream, b: &WarpStream, lanes: Lan
         }
     }
     let together = lockstep(cx, a, b, remaining);
+    let of_builds = hashes_of_builds(cx, a, b, remaining);
     for sum in &mut out.visits {
         *sum += together.visits;
     }
@@ -57,7 +62,7 @@ pub(super) fn paths(cx: &Context<'_>, a: &WarpStream, b: &WarpStream, lanes: Lan
                 let hash = together.hashes.get(&lane.0).copied();
                 lane_trees(cx, [(a, lane), (b, lane)], of_differing, hash, out)
             }
-            () => lane_paths(cx, a, b, lane, out),
+            () => lane_paths(cx, [(a, lane), (b, lane)], of_builds.get(&lane.0).copied(), out),
         };
         match done {
             Ok(outcome) => out.count(outcome),
@@ -66,27 +71,50 @@ pub(super) fn paths(cx: &Context<'_>, a: &WarpStream, b: &WarpStream, lanes: Lan
     }
 }
 
-/// Compares all lanes at once that run and end on both sides, if the kernel allows it.
-fn lockstep(cx: &Context<'_>, a: &WarpStream, b: &WarpStream, lanes: LaneMask) -> Lockstep {
+/// The lanes of `lanes` that run and end on both sides.
+fn ended_on_both(cx: &Context<'_>, a: &WarpStream, b: &WarpStream, lanes: LaneMask) -> LaneMask {
     let on_both = cx.launches[0].lanes(a.warp).0 & cx.launches[1].lanes(b.warp).0;
     let unfinished = cx.launches[0].unfinished(a.warp).0 | cx.launches[1].unfinished(b.warp).0;
-    let lanes = LaneMask(lanes.0 & on_both & !unfinished);
+    LaneMask(lanes.0 & on_both & !unfinished)
+}
+
+/// Compares all lanes at once that run and end on both sides, if the kernel allows it.
+fn lockstep(cx: &Context<'_>, a: &WarpStream, b: &WarpStream, lanes: LaneMask) -> Lockstep {
+    let lanes = ended_on_both(cx, a, b, lanes);
     match cx.lockstep().filter(|_| lanes.0 != 0) {
         Some(program) => decode::lockstep::compare(program, cx.launches, [a, b], lanes, cx.limits),
         None => Lockstep::default(),
     }
 }
 
-/// Compares one lane.
-fn lane_paths(
+/// Of two builds, hashes of the paths of lanes that end on both sides. Lanes of a launch often have few
+/// different ones.
+fn hashes_of_builds(
     cx: &Context<'_>,
     a: &WarpStream,
     b: &WarpStream,
-    lane: Lane,
+    lanes: LaneMask,
+) -> BTreeMap<u8, [u64; 2]> {
+    let programs = cx.canonical.and_then(|_| cx.lockstep_of(0).zip(cx.lockstep_of(1)));
+    let Some((x, y)) = programs.filter(|_| a.dropped == 0 && b.dropped == 0) else { return BTreeMap::new() };
+    let lanes = ended_on_both(cx, a, b, lanes);
+    let hashes = |program, side: usize, warp| {
+        decode::lockstep::path_hashes(program, cx.launches[side], warp, lanes, cx.limits)
+    };
+    let theirs = hashes(y, 1, b);
+    let ours = hashes(x, 0, a).into_iter();
+    ours.filter_map(|(lane, hash)| Some((lane, [hash, *theirs.get(&lane)?]))).collect()
+}
+
+/// Compares one lane; `hashes`: see [`compare_canonical`].
+fn lane_paths(
+    cx: &Context<'_>,
+    [(a, lane), (b, _)]: [LaneStream<'_>; 2],
+    hashes: Option<[u64; 2]>,
     out: &mut WarpDiff,
 ) -> Result<LaneOutcome, Error> {
     if let Some(sides) = cx.canonical {
-        return compare_canonical(cx, sides, [(a, lane), (b, lane)], out);
+        return compare_canonical(cx, sides, [(a, lane), (b, lane)], hashes, out);
     }
     let (mut x, mut y) = (decoder(cx, 0, a, lane)?.flat(), decoder(cx, 1, b, lane)?.flat());
     if first_difference(cx, &mut x, &mut y)? {

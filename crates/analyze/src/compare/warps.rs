@@ -60,7 +60,7 @@ pub(crate) fn threads(cx: &Context<'_>, a: &WarpStream, others: &BTreeMap<WarpId
 
 fn thread(cx: &Context<'_>, at: [LaneStream<'_>; 2], out: &mut WarpDiff) -> Result<LaneOutcome, Error> {
     if let Some(sides) = cx.canonical {
-        return compare_canonical(cx, sides, at, out);
+        return compare_canonical(cx, sides, at, None, out);
     }
     let Some([a, b]) = lane_trees(cx, at)? else {
         return Err(Error::new(at[0].0.warp.to_string(), "the sides were recorded at different levels"));

@@ -13,8 +13,13 @@ use prlx_trace::launch::Pointee;
 use crate::report::{LaunchDifference, LaunchPart};
 use crate::value;
 
-/// The differences between two launches, apart from what their lanes did.
-pub(crate) fn differences(modules: [&Module; 2], launches: [&Launch; 2]) -> Vec<LaunchDifference> {
+/// The differences between two launches, apart from what their lanes did. `digests`: with those of the memory
+/// behind pointers.
+pub(crate) fn differences(
+    modules: [&Module; 2],
+    launches: [&Launch; 2],
+    digests: bool,
+) -> Vec<LaunchDifference> {
     let mut out = Vec::new();
     let [a, b] = launches;
     let mut put = |what, name: &str, values: [String; 2]| {
@@ -37,7 +42,7 @@ pub(crate) fn differences(modules: [&Module; 2], launches: [&Launch; 2]) -> Vec<
     }
     let params =
         [0, 1].map(|s| modules[s].functions.get(launches[s].kernel.index()).map_or(&[][..], |f| &f.params));
-    pointees(modules, launches, &mut put);
+    pointees(modules, launches, digests, &mut put);
     let masked = masked(launches);
     if a.args.is_empty() && b.args.is_empty() && masked[0] != masked[1] {
         put(
@@ -119,6 +124,7 @@ fn may_be_address(word: u64) -> bool {
 fn pointees(
     modules: [&Module; 2],
     launches: [&Launch; 2],
+    digests: bool,
     put: &mut impl FnMut(LaunchPart, &str, [String; 2]),
 ) {
     let [a, b] = launches;
@@ -134,7 +140,9 @@ fn pointees(
         };
         put(LaunchPart::Input, &name, [x, y].map(|p| format!("to {} bytes", p.bytes)));
         let content = |d: [Option<u64>; 2]| match d {
-            [Some(p), Some(q)] if x.digested == y.digested => [p, q].map(|h| format!("content {h:016x}")),
+            [Some(p), Some(q)] if digests && x.digested == y.digested => {
+                [p, q].map(|h| format!("content {h:016x}"))
+            }
             _ => Default::default(),
         };
         put(LaunchPart::Input, &name, content([x.before, y.before]));

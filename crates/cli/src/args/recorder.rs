@@ -20,9 +20,10 @@ use super::parse;
 pub struct RecorderArgs {
     /// Record hashes (`fingerprint`), every branch decision of every thread (`path`), these and bits of a
     /// hash of what each thread stores (`values`), events of 16 bytes with exact active masks (`events`), or
-    /// all operands (`operands`)
-    #[arg(long, default_value = "path", value_parser = parse::level)]
-    pub level: Level,
+    /// all operands (`operands`) [default: path; `compare` of programs begins with hashes and digests of all
+    /// launches, and records decisions of those that these leave in doubt]
+    #[arg(long, value_parser = parse::level)]
+    pub level: Option<Level>,
     /// Record every decision, also those that can be reconstructed
     #[arg(long)]
     pub no_elide: bool,
@@ -62,10 +63,14 @@ pub struct RecorderArgs {
 }
 
 impl RecorderArgs {
+    fn level(&self) -> Level {
+        self.level.unwrap_or(Level::Path)
+    }
+
     /// The options of the library.
     pub fn options(&self) -> RecorderOptions {
         RecorderOptions {
-            level: self.level,
+            level: self.level(),
             no_elide: self.no_elide,
             kernels: self.kernel.clone(),
             functions: self.function.clone(),
@@ -83,7 +88,7 @@ impl RecorderArgs {
     /// What the user should know about the filters: at level `path` they restrict little.
     pub fn filter_note(&self) -> Option<&'static str> {
         let filtered = !self.line.is_empty() || !self.class.is_empty();
-        (filtered && self.level == Level::Path).then_some(
+        (filtered && self.level() == Level::Path).then_some(
             "at level `path`, --line and --class restrict guards and selects only: decisions that steer branches \
              are always recorded",
         )

@@ -4,7 +4,6 @@ use std::ops::Range;
 use std::path::PathBuf;
 
 use clap::Args;
-use prlx_trace::Level;
 
 use super::compare::CompareArgs;
 use super::device::{ContractArgs, DeviceArgs};
@@ -48,7 +47,7 @@ Examples:
 impl RunArgs {
     /// The comparison that `--seeds` asks for.
     pub fn under_seeds(&self) -> CompareArgs {
-        let recorder = RecorderArgs { level: Level::Path, ..RecorderArgs::default() };
+        let recorder = RecorderArgs::default();
         CompareArgs {
             a: Some(self.launch.clone()),
             b: None,

@@ -106,5 +106,6 @@ fn options(args: &CompareArgs) -> CompareOptions {
         tolerance: args.tolerance.options(),
         explain: !args.no_explain,
         outputs: !args.no_outputs,
+        survey: args.recorder.level.is_none() && !args.no_outputs,
     }
 }

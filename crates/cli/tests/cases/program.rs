@@ -269,6 +269,8 @@ fn programs_are_looked_at_closer() -> Result<(), Failed> {
     let compare = |words: &[&str]| -> Result<_, Failed> {
         let mut command =
             prlx(&here, &["compare", "--a", "./chain -1 one new", "--b", "./chain 3 one new", "--json"]);
+        // By default, only the launch before is recorded, which leaves other memory.
+        command.args(["--level", "path"]);
         command
             .env("LD_LIBRARY_PATH", &here)
             .env("PRLX_ASSEMBLER", "driver")

@@ -26,6 +26,9 @@ fn a_program_s_wrong_number_has_a_cause() {
     for part in ["launch 3", "(class: input)", "y[1]   A 10931   B 10932"] {
         assert!(out.contains(part), "{part}: {out}");
     }
+    assert!(err.contains("to record the decisions of 1 launch"), "{err}");
+    let (code, out, err) = prlx(&folder, &["compare", "--level", "path", "--a", &good, "--b", &bad], &[]);
+    assert!(code == Some(1) && out.contains("y[1]   A 10931   B 10932"), "{out}{err}");
     assert!(err.contains("to compare what 5 launches stored"), "{err}");
     let words = ["compare", "--no-outputs", "--a", &good, "--b", &bad];
     let (_, out, err) = prlx(&folder, &words, &[]);
@@ -47,7 +50,7 @@ fn what_launches_store_is_compared_by_default() {
         prlx(&folder, &[&["compare", "--a", &a, "--b", &b], more].concat(), &[])
     };
     // The last launch decides nothing: level `path` sees no difference.
-    let (code, out, err) = compare("-1 one new", "5 one new", &[]);
+    let (code, out, err) = compare("-1 one new", "5 one new", &["--level", "path"]);
     assert!(code == Some(1) && out.contains("y[1] "), "{out}{err}");
     let (code, out, err) = compare("-1 one new", "5 one new", &["--no-outputs"]);
     assert!(code == Some(3) && out.contains("what the kernel stored was not compared"), "{out}{err}");
@@ -56,17 +59,17 @@ fn what_launches_store_is_compared_by_default() {
     assert!(code == Some(0) && out.contains("no difference beyond the tolerance"), "{out}{err}");
     let (code, _, err) = compare("-1 one new", "5 one new", &["--atol", "1", "--no-outputs"]);
     assert!(code == Some(2) && err.contains("need the numbers of outputs"), "{err}");
-    let (code, out, err) = compare("-1 one new", "-1 one new", &[]);
+    let (code, out, err) = compare("-1 one new", "-1 one new", &["--level", "path"]);
     assert!(code == Some(0) && err.contains("to digest what 6 launches stored"), "{out}{err}");
     assert!(!err.contains("to compare what"), "{err}");
     // Hashes choose among many launches.
-    let (code, out, err) = compare("-1 one new none 40", "39 one new none 40", &[]);
+    let (code, out, err) = compare("-1 one new none 40", "39 one new none 40", &["--level", "path"]);
     assert!(code == Some(1) && out.contains("launch 39") && out.contains("y[1] "), "{out}{err}");
     assert!(err.contains("to hash what 40 launches stored") && err.contains("what 1 launch stored"), "{err}");
-    let (code, out, err) = compare("-1 one new none 40", "-1 one new none 40", &[]);
+    let (code, out, err) = compare("-1 one new none 40", "-1 one new none 40", &["--level", "path"]);
     assert!(code == Some(0) && !err.contains("to compare what"), "{out}{err}");
     // A graph's launch is not captured, and hashes tell that it is equal.
-    let (code, out, err) = compare("-1 one new graph", "-1 one new graph", &[]);
+    let (code, out, err) = compare("-1 one new graph", "-1 one new graph", &["--level", "path"]);
     assert!(code == Some(0) && err.contains("to hash what 1 launch stored"), "{out}{err}");
 }
 
@@ -78,13 +81,40 @@ fn launches_without_room_are_hashed_and_captured() {
     let Some(chain) = program(&folder, "chain") else { return };
     let compare = |wrong: &str| {
         let [a, b] = ["-1", wrong].map(|wrong| format!("{chain} {wrong} one new none 3 24000"));
-        prlx(&folder, &["compare", "--memory", "8", "--a", &a, "--b", &b], &[])
+        prlx(&folder, &["compare", "--level", "path", "--memory", "8", "--a", &a, "--b", &b], &[])
     };
     let (code, out, err) = compare("-1");
     assert!(code == Some(0) && out.contains("there was no room for all decisions"), "{out}{err}");
     assert!(err.contains("to hash what 3 launches stored") && !err.contains("to digest"), "{err}");
     let (code, out, err) = compare("2");
     assert!(code == Some(1) && out.contains("launch 2") && out.contains("y[1] "), "{out}{err}");
+}
+
+/// By default, both programs run once if hashes or digests settle all launches. Otherwise they run again for
+/// few of them.
+#[test]
+fn programs_run_as_often_as_it_takes() {
+    let folder = folder("captured", "survey");
+    let Some(chain) = program(&folder, "chain") else { return };
+    let compare = |a: &str, b: &str, more: &[&str]| {
+        let [a, b] = [a, b].map(|words| format!("{chain} {words}"));
+        prlx(&folder, &[&["compare", "--a", &a, "--b", &b], more].concat(), &[])
+    };
+    let again = |err: &str| err.matches("running both programs again").count();
+    for equal in ["-1 one new", "-1 one new none 40", "-1 one new graph"] {
+        let (code, out, err) = compare(equal, equal, &[]);
+        assert!(code == Some(0) && again(&err) == 0, "{out}{err}");
+    }
+    // The culprit is looked at closer: its decisions are recorded and its memory is captured in one run.
+    for (b, launch) in [("5 one new", 5), ("39 one new none 40", 39)] {
+        let a = b.replacen(&launch.to_string(), "-1", 1);
+        let (code, out, err) = compare(&a, b, &[]);
+        assert!(code == Some(1) && out.contains("y[1] ") && out.contains("(class: input)"), "{out}{err}");
+        assert!(out.contains(&format!("launch {launch}")) && again(&err) == 1, "{out}{err}");
+    }
+    // Within a tolerance, they are the same. The decisions of later launches follow from what differs.
+    let (code, out, err) = compare("-1 one new", "5 one new", &["--atol", "1"]);
+    assert!(code == Some(0) && again(&err) == 1, "{out}{err}");
 }
 
 #[test]

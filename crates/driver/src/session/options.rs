@@ -71,6 +71,8 @@ pub struct Options {
     /// Maximum bytes of memory per launch to copy, before and after it, into a launch file: the memory that
     /// its parameters point to. `None` means that no launch is captured.
     pub capture: Option<u64>,
+    /// Whether nothing but the captures is of interest: launches that are captured record no streams.
+    pub only_capture: bool,
     /// Whether compilers that the program runs get options that keep PTX and source lines in their code.
     pub keep_ptx: bool,
     /// Window to record in detail, at level `operands`.
@@ -107,6 +109,7 @@ impl Options {
             host_memory: 1 << 30,
             digest: None,
             capture: None,
+            only_capture: false,
             keep_ptx: true,
             zoom: None,
             interval: Duration::from_secs(1),
@@ -170,6 +173,7 @@ impl Options {
             host_memory: self.host_memory,
             digest: self.digest,
             capture: self.capture,
+            only_capture: self.only_capture,
             keep_ptx: self.keep_ptx,
             zoom: self.zoom.as_ref().map(|Zoom { module, window }| {
                 let sites = window.sites.iter().map(|s| s.0).collect();
@@ -247,6 +251,7 @@ impl Options {
             host_memory: w.host_memory,
             digest: w.digest,
             capture: w.capture,
+            only_capture: w.only_capture,
             keep_ptx: w.keep_ptx,
             zoom: w.zoom.map(zoom).transpose()?,
             interval: Duration::from_nanos(w.interval),
@@ -289,6 +294,8 @@ struct SerializedOptions {
     digest: Option<u64>,
     #[serde(default)]
     capture: Option<u64>,
+    #[serde(default)]
+    only_capture: bool,
     #[serde(default)]
     keep_ptx: bool,
     #[serde(rename = "closer")]
@@ -410,6 +417,7 @@ mod tests {
             host_memory: 2,
             digest: Some(1 << 28),
             capture: Some(5),
+            only_capture: true,
             zoom: Some(Zoom {
                 module: u128::MAX - 1,
                 window: Window { sites: vec![SiteId(3), SiteId(9)], warps: (1, 2), visits: (0, u64::MAX) },

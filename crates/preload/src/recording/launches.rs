@@ -34,6 +34,9 @@ const CHECKED: usize = 8;
 /// Why a launch has no digests if its kernel's parameters are unknown.
 const NO_PARAMS: &str = "the driver does not tell of its kernel's parameters";
 
+/// Why a captured launch has no streams, in a session that wants captures alone.
+const ONLY_CAPTURED: &str = "only its memory was wanted";
+
 /// A launch's parameters in one buffer, and the offset and size of each in it.
 pub type Params = (Vec<u8>, ParamLayout);
 
@@ -156,6 +159,10 @@ pub fn begin_launch(
     let digested = session.begin_digest(&context, &mut launch, stream, &kernel.params);
     let number = launch.number;
     let capture = session.begin_capture(module, kernel, &launch);
+    if session.options.only_capture && capture.is_some() {
+        session.append_skipped(launch, ONLY_CAPTURED);
+        return Some(HiddenParam::Unrecorded { number, stream, capture });
+    }
     // SAFETY: the program launches into this stream, so the driver knows it during the call (P5).
     match context.recorder.begin(&module.plan, launch, unsafe { Stream::foreign(stream) }) {
         Ok(ticket) => {

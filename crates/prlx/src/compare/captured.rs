@@ -10,7 +10,7 @@
 //! - Memory that only pointers in memory lead to, and variables of modules, are not captured. Tensor maps
 //!   are, if the program encodes them tiled, and passes each as a parameter of its own.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use prlx_analyze::outputs::add_outputs;
@@ -52,21 +52,61 @@ impl<'a> Captures<'a> {
     /// # Errors
     /// If a program cannot be run again, or the user interrupts.
     pub(super) fn make(recorded: &'a Recorded<'a>, launches: &[[u64; 2]]) -> Result<Captures<'a>> {
-        let bytes = (TOTAL_BYTES / launches.len().max(1) as u64).min(LAUNCH_BYTES);
+        let options = Options { only_capture: true, digest: None, ..recorded.session.clone() };
+        Captures::run(recorded, "-captured", launches, TOTAL_BYTES, &options)
+    }
+
+    /// The same, and records the launches as well; copies `total` bytes of memory of a side at most.
+    ///
+    /// # Errors
+    /// If a program cannot be run again, or the user interrupts.
+    pub(super) fn with_streams(
+        recorded: &'a Recorded<'a>,
+        launches: &[[u64; 2]],
+        total: u64,
+    ) -> Result<Captures<'a>> {
+        Captures::run(recorded, "-path", launches, total, recorded.session)
+    }
+
+    fn run(
+        recorded: &'a Recorded<'a>,
+        suffix: &str,
+        launches: &[[u64; 2]],
+        total: u64,
+        options: &Options,
+    ) -> Result<Captures<'a>> {
+        let bytes = (total / launches.len().max(1) as u64).min(LAUNCH_BYTES);
+        let options = Options { capture: Some(bytes), ..options.clone() };
         let make = |side: usize| {
-            let options = Options { capture: Some(bytes), digest: None, ..recorded.session.clone() };
-            recorded.record_launches(side, "-captured", launches.iter().map(|pair| pair[side]), options)
+            recorded.record_launches(side, suffix, launches.iter().map(|pair| pair[side]), options.clone())
         };
         Ok(Captures { recorded, made: [make(0)?, make(1)?] })
+    }
+
+    /// The recordings of the runs.
+    pub(super) fn sessions(&self) -> &[Session; 2] {
+        &self.made
+    }
+
+    /// Whether all memory of a launch was captured on both sides.
+    pub(super) fn has_whole(&self, launch: &LaunchReport) -> bool {
+        (0..2).all(|side| {
+            let file = self.folder(launch, side).map(|folder| folder.join(LAUNCH_FILE));
+            file.is_some_and(|file| is_partial(&file).is_ok_and(|partial| !partial))
+        })
+    }
+
+    fn folder(&self, launch: &LaunchReport, side: usize) -> Option<PathBuf> {
+        let made = &self.made[side];
+        let file = made.files.get(self.recorded.file_again(side, launch.process, made)?)?;
+        Some(capture_folder(&file.path, launch.launch[side]))
     }
 
     /// Reads a launch of both sides. Returns `None` if a program did not make it again, or if it could not be
     /// captured; a damaged file gives a warning as well.
     pub(super) fn read(&self, launch: &LaunchReport) -> Option<CapturedPair> {
         let read = |side: usize| {
-            let made = &self.made[side];
-            let file = made.files.get(self.recorded.file_again(side, launch.process, made)?)?;
-            let side_read = CapturedSide::read(&capture_folder(&file.path, launch.launch[side]));
+            let side_read = CapturedSide::read(&self.folder(launch, side)?);
             side_read.unwrap_or_else(|e| {
                 let (name, number) = (["A", "B"][side], launch.launch[side]);
                 self.recorded

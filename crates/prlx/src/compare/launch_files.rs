@@ -52,6 +52,9 @@ pub struct CompareOptions {
     pub explain: bool,
     /// Programs: run both sides again to compare what launches stored, where their recordings do not tell.
     pub outputs: bool,
+    /// Programs: run both first at level `fingerprint` with digests, and record at the recorder's level only
+    /// the launches that these leave in doubt. Needs `outputs`.
+    pub survey: bool,
 }
 
 impl Default for CompareOptions {
@@ -67,6 +70,7 @@ impl Default for CompareOptions {
             tolerance: None,
             explain: true,
             outputs: true,
+            survey: false,
         }
     }
 }

@@ -9,6 +9,7 @@ mod outputs;
 mod program_runs;
 mod programs;
 mod stored_values;
+mod survey;
 
 pub use launch_files::{
     CompareOptions, LaunchComparison, ZOOMED_FINDINGS, attach_operands, compare_launch_files,

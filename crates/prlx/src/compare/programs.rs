@@ -5,6 +5,7 @@ use std::ffi::OsString;
 
 use anyhow::{Context, Result};
 use prlx_analyze::Report;
+use prlx_analyze::report::LaunchReport;
 use prlx_analyze::view::ViewModel;
 use prlx_driver::session::{Options, Session, Zoom};
 use prlx_trace::{Level, Trace};
@@ -13,6 +14,7 @@ use super::launch_files::CompareOptions;
 use super::locates_visits;
 use super::program_runs::{Programs, Recorded};
 use super::stored_values::compare_stored_values;
+use super::survey;
 use crate::Monitor;
 use crate::diff::{diff_sessions, read_file};
 use crate::record::{LaunchSelection, RecordingFolder, Supervisor, patterns, session_options};
@@ -47,22 +49,30 @@ pub fn compare_programs(
     let session = &session_options(&options.recorder, selection, &folder)?;
     let supervisor = Supervisor::new()?;
     let programs = Programs { commands, folder: &folder, force: options.force, supervisor };
-    let sides = [programs.record(0, "", session, monitor)?, programs.record(1, "", session, monitor)?];
+    let first = &if options.survey { survey::options(session) } else { session.clone() };
+    let sides = [programs.record(0, "", first, monitor)?, programs.record(1, "", first, monitor)?];
     let names = commands.map(|c| c.iter().map(|w| w.to_string_lossy()).collect::<Vec<_>>().join(" "));
     let kernels = patterns(&options.recorder.kernels)?;
     let mut compared = diff_sessions(
         &sides,
         names,
         (&kernels, &selection.part),
-        options.diff.clone(),
+        survey::diff_options(options, session),
         options.views,
         monitor,
     )?;
     let recorded = Recorded { programs, sides, session, options, monitor };
+    let captures = match options.survey {
+        true => survey::look_closer(&mut compared, &recorded, (&kernels, &selection.part))?,
+        false => None,
+    };
     if options.zoom && locates_visits(session.level) {
         attach_operands(&mut compared.report, &recorded)?;
     }
-    compare_stored_values(&mut compared.report, &recorded)?;
+    compare_stored_values(&mut compared.report, &recorded, captures)?;
+    if options.survey {
+        survey::note_launches_behind(&mut compared.report.launches);
+    }
     let sides = recorded.sides;
     Ok(ProgramComparison { report: compared.report, scene: compared.scene, sides, folder })
 }
@@ -70,7 +80,8 @@ pub fn compare_programs(
 /// Runs both programs again for all operands around the first finding of the first launch that differs. If a
 /// program does not make that launch again, or takes another path there, the finding stays without operands.
 fn attach_operands(report: &mut Report, recorded: &Recorded<'_>) -> Result<()> {
-    let Some(launch) = report.launches.iter_mut().find(|l| !l.findings.is_empty()) else { return Ok(()) };
+    let located = |l: &&mut LaunchReport| !l.findings.is_empty() && locates_visits(l.level);
+    let Some(launch) = report.launches.iter_mut().find(located) else { return Ok(()) };
     recorded.monitor.note(&format!(
         "running both programs again to record the operands of launches {} and {}",
         launch.launch[0], launch.launch[1]

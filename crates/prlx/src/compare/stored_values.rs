@@ -48,10 +48,15 @@ const HOST: &str = "all earlier launches that were recorded left the same memory
 
 /// Compares the memory of launches whose recordings do not tell it, and explains the first launch that
 /// differs: the culprit, if digests name one. A launch that a program does not make again keeps its gap.
+/// `captures` are launches that earlier runs have captured.
 ///
 /// # Errors
 /// If a program cannot be run again, or the user interrupts.
-pub(super) fn compare_stored_values(report: &mut Report, recorded: &Recorded<'_>) -> Result<()> {
+pub(super) fn compare_stored_values(
+    report: &mut Report,
+    recorded: &Recorded<'_>,
+    captures: Option<Captures<'_>>,
+) -> Result<()> {
     let options = recorded.options;
     let digested = report.launches.iter().any(|l| l.culprit);
     let in_doubt = |l: &LaunchReport| {
@@ -65,7 +70,8 @@ pub(super) fn compare_stored_values(report: &mut Report, recorded: &Recorded<'_>
     let first = report.launches.iter().position(differs);
     let before = first.unwrap_or(report.launches.len());
     let mut unseen: Vec<usize> = (0..before).filter(|i| in_doubt(&report.launches[*i])).collect();
-    let hashable = recorded.session.level.in_words();
+    // A survey has hashed and digested all launches.
+    let hashable = recorded.session.level.in_words() && !options.survey;
     let large = unseen.iter().any(|i| had_no_room(&report.launches[*i]));
     let hashed = (unseen.len() > MAX_CAPTURED || large) && hashable;
     if hashed {
@@ -73,14 +79,21 @@ pub(super) fn compare_stored_values(report: &mut Report, recorded: &Recorded<'_>
     }
     let explained = first.filter(|_| options.explain);
     // Digests need no copies of memory. A launch that is to be explained is captured anyway.
-    if unseen.len() > MAX_CAPTURED || explained.is_none() && !unseen.is_empty() {
-        keep_differing(&mut unseen, report, recorded, &DIGESTS)?;
+    let captured = |l: &LaunchReport| captures.as_ref().is_some_and(|c| c.has_whole(l));
+    let open = unseen.iter().filter(|i| !captured(&report.launches[**i])).count();
+    if open > MAX_CAPTURED || explained.is_none() && open > 0 {
+        let undigested = |i: &usize| report.launches[*i].undigested.iter().any(Option::is_some);
+        if !options.survey {
+            keep_differing(&mut unseen, report, recorded, &DIGESTS)?;
+        } else if unseen.iter().any(undigested) {
+            keep_differing(&mut unseen, report, recorded, &MORE_DIGESTS)?;
+        }
     }
     let all_captured = unseen.len() <= MAX_CAPTURED;
     unseen.truncate(MAX_CAPTURED);
     let differing = match unseen.is_empty() && explained.is_none() {
         true => None,
-        false => compare_captured(report, recorded, &mut unseen, explained)?,
+        false => compare_captured(report, recorded, &mut unseen, explained, captures.as_ref())?,
     };
     if differing.is_none() && !unseen.is_empty() && !hashed && hashable {
         keep_differing(&mut unseen, report, recorded, &HASHES)?;
@@ -101,27 +114,40 @@ pub(super) fn compare_stored_values(report: &mut Report, recorded: &Recorded<'_>
 }
 
 /// Captures launches of both programs and compares them as numbers, up to the first of `unseen` that differs,
-/// which is returned. Explains this one and `explained`. `unseen` keeps those that were not captured.
+/// which is returned. Explains this one and `explained`. `unseen` keeps those that were not captured, neither
+/// in these runs nor in `earlier` ones.
 fn compare_captured(
     report: &mut Report,
     recorded: &Recorded<'_>,
     unseen: &mut Vec<usize>,
     explained: Option<usize>,
+    earlier: Option<&Captures<'_>>,
 ) -> Result<Option<usize>> {
     let (options, monitor) = (recorded.options, recorded.monitor);
     let all: Vec<usize> = unseen.iter().copied().chain(explained).collect();
-    monitor.note(&match (all.as_slice(), explained) {
+    let is_whole = |i: &usize| earlier.is_some_and(|c| c.has_whole(&report.launches[*i]));
+    let again: Vec<usize> = all.iter().copied().filter(|i| !is_whole(i)).collect();
+    let note = match (again.as_slice(), explained) {
+        ([], _) => None,
         ([i], Some(_)) => {
             let [a, b] = report.launches[*i].launch;
-            format!("running both programs again to capture launches {a} and {b}, and to find the cause")
+            Some(format!(
+                "running both programs again to capture launches {a} and {b}, and to find the cause"
+            ))
         }
-        (all, _) => format!(
+        (again, _) => Some(format!(
             "running both programs again to compare what {} stored (--no-outputs skips these runs)",
-            launches(all.len())
-        ),
-    });
-    let numbers: Vec<[u64; 2]> = all.iter().map(|i| report.launches[*i].launch).collect();
-    let captures = Captures::make(recorded, &numbers)?;
+            launches(again.len())
+        )),
+    };
+    let numbers: Vec<[u64; 2]> = again.iter().map(|i| report.launches[*i].launch).collect();
+    let made = match note {
+        None => None,
+        Some(note) => {
+            monitor.note(&note);
+            Some(Captures::make(recorded, &numbers)?)
+        }
+    };
     let mut differing = None;
     let mut missing = Vec::new();
     let mut checked = BTreeSet::new();
@@ -131,7 +157,8 @@ fn compare_captured(
             continue;
         }
         let launch = &mut report.launches[i];
-        let Some(pair) = captures.read(launch) else {
+        let captures = if again.contains(&i) { made.as_ref() } else { earlier };
+        let Some(pair) = captures.and_then(|c| c.read(launch)) else {
             missing.push(i);
             continue;
         };
@@ -163,27 +190,44 @@ struct Comparison {
     verb: &'static str,
     /// How the names of its recordings end.
     suffix: &'static str,
-    /// Whether it also tells if launches with other inputs left the same.
-    any_input: bool,
     /// How launches are recorded for it.
     options: fn(&Options) -> Options,
+    /// Whether a launch agrees that was recorded so.
+    agrees: fn(&LaunchReport) -> bool,
+    /// Whether it tells of memory only, and nothing of decisions.
+    memory_only: bool,
 }
 
 /// Hashes of decisions, loads and stores.
 const HASHES: Comparison = Comparison {
     verb: "hash",
     suffix: "-hashed",
-    any_input: false,
     options: |first| Options { level: Level::Fingerprint, digest: None, ..first.clone() },
+    agrees: |l| is_same(l) && !l.differences.iter().any(|d| d.what == LaunchPart::Input),
+    memory_only: false,
 };
 
 /// Digests of memory, before and after launches.
 const DIGESTS: Comparison = Comparison {
     verb: "digest",
     suffix: "-digested",
-    any_input: true,
     options: |first| Options { digest: Some(DIGESTED), ..first.clone() },
+    agrees: is_same,
+    memory_only: false,
 };
+
+/// Digests of more memory than those of a survey, whose closer look has compared decisions.
+const MORE_DIGESTS: Comparison = Comparison {
+    verb: "digest",
+    suffix: "-digested",
+    options: |first| Options { level: Level::Fingerprint, digest: Some(DIGESTED), ..first.clone() },
+    agrees: |l| l.digests_agree,
+    memory_only: true,
+};
+
+fn is_same(l: &LaunchReport) -> bool {
+    l.verdict == Verdict::Same && l.unseen_memory.is_none()
+}
 
 /// Bytes of a launch's memory that are digested at most.
 const DIGESTED: u64 = 4 << 30;
@@ -220,8 +264,7 @@ fn keep_differing(
         .report
         .launches
         .iter()
-        .filter(|l| l.verdict == Verdict::Same && l.unseen_memory.is_none())
-        .filter(|l| by.any_input || !l.differences.iter().any(|d| d.what == LaunchPart::Input))
+        .filter(|l| (by.agrees)(l))
         .map(|l| ((l.process as usize, l.launch), l))
         .collect();
     let mut agree = BTreeSet::new();
@@ -233,7 +276,9 @@ fn keep_differing(
         let Some(now) = equal.get(&(process, launch.launch)).filter(|l| l.kernel == launch.kernel) else {
             continue;
         };
-        if had_no_room(launch) || launch.verdict == Verdict::Differs {
+        if by.memory_only {
+            launch.digests_agreed();
+        } else if had_no_room(launch) || launch.verdict == Verdict::Differs {
             // The runs that agree say more: all was recorded, or the order of threads made no difference.
             let by_hash = had_no_room(launch) && now.level == Level::Fingerprint;
             *launch = LaunchReport { process: launch.process, ..(*now).clone() };

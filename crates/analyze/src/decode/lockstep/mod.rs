@@ -2,7 +2,8 @@
 //!
 //! [`Program`] is the decode program of a kernel in a form that runs on the planes of `prlx-lanes`.
 //! [`compare`] runs it on both sides in step. It keeps nothing of the paths: a lane whose sides disagree in a
-//! decision leaves, and the comparison of lanes looks at it again.
+//! decision leaves, and the comparison of lanes looks at it again. [`path_hashes`] runs one side alone, of
+//! two that have other programs.
 //!
 //! # Invariants
 //! - A lane counts as equal only if both sides visited the same sites with the same values, and ended where
@@ -11,11 +12,12 @@
 //!   is left to the decoder of single lanes, which says what is wrong.
 //!
 //! # Limitations
-//! - Kernels that call recorded functions are left to the decoder of single lanes.
+//! - Calls of recorded functions must be inlined before. Kernels with others are left to the decoder of single
+//!   lanes.
 
 mod ops;
 mod program;
 mod warp;
 
 pub(crate) use program::Program;
-pub(crate) use warp::{Lockstep, compare};
+pub(crate) use warp::{Lockstep, compare, path_hashes};

@@ -1,4 +1,4 @@
-//! One warp on both sides in step.
+//! One warp on both sides in step, or on one side alone.
 
 use std::collections::BTreeMap;
 
@@ -42,12 +42,7 @@ pub(crate) fn compare(
     let mut out = Lockstep::default();
     for first in [0, LANES as u8] {
         let half = (lanes.0 >> first) as u32;
-        let Some(mut pair) =
-            (half != 0).then(|| Pair::new(program, launches, warps, first, half, limits)).flatten()
-        else {
-            continue;
-        };
-        pair.run();
+        let Some(pair) = run(program, launches, warps, (first, half), limits) else { continue };
         out.equal.0 |= u64::from(pair.equal) << first;
         out.differ.0 |= u64::from(pair.differ) << first;
         out.unfinished.0 |= u64::from(pair.unfinished) << first;
@@ -57,6 +52,38 @@ pub(crate) fn compare(
         }
     }
     out
+}
+
+/// By lane of `lanes`: a hash of its path, if it ends where its recording ends. Lanes with equal hashes have
+/// equal paths, in other warps too.
+pub(crate) fn path_hashes(
+    program: &Program,
+    launch: &Launch,
+    warp: &WarpStream,
+    lanes: LaneMask,
+    limits: DecodeLimits,
+) -> BTreeMap<u8, u64> {
+    let mut out = BTreeMap::new();
+    for first in [0, LANES as u8] {
+        let half = (lanes.0 >> first) as u32;
+        let Some(alone) = run(program, [launch], [warp], (first, half), limits) else { continue };
+        out.extend(lanes_of(alone.equal).map(|l| (first + l as u8, alone.hashes[l])));
+    }
+    out
+}
+
+/// Runs `lanes` of 32, from lane `first` on, to their end. `None` if a warp cannot be decoded.
+fn run<'a, const N: usize>(
+    program: &'a Program,
+    launches: [&'a Launch; N],
+    warps: [&'a WarpStream; N],
+    (first, lanes): (u8, u32),
+    limits: DecodeLimits,
+) -> Option<Sides<'a, N>> {
+    let mut sides =
+        (lanes != 0).then(|| Sides::new(program, launches, warps, (first, lanes), limits)).flatten()?;
+    sides.run();
+    Some(sides)
 }
 
 fn lanes_of(mut mask: u32) -> impl Iterator<Item = usize> {
@@ -257,14 +284,15 @@ impl Group {
     }
 }
 
-struct Pair<'a> {
+/// 32 lanes of a warp, on `N` sides in step.
+struct Sides<'a, const N: usize> {
     program: &'a Program,
-    sides: [Side<'a>; 2],
+    sides: [Side<'a>; N],
     /// Groups by the block that they run next.
     waiting: BTreeMap<usize, Group>,
     counts: Vec<VisitCounts>,
-    /// By lane: a hash of its path, up to where its group was made, or of a lane that differs, as
-    /// [`Lockstep::hashes`] has it.
+    /// By lane: a hash of its path, up to where its group was made, or to its end; or of a lane that differs,
+    /// as [`Lockstep::hashes`] has it.
     hashes: [u64; LANES],
     /// Steps that the warp may take, and how many of them are left.
     limit: u64,
@@ -275,21 +303,23 @@ struct Pair<'a> {
     unfinished: u32,
 }
 
-impl<'a> Pair<'a> {
+impl<'a, const N: usize> Sides<'a, N> {
     fn new(
         program: &'a Program,
-        launches: [&'a Launch; 2],
-        warps: [&'a WarpStream; 2],
-        first: u8,
-        lanes: u32,
+        launches: [&'a Launch; N],
+        warps: [&'a WarpStream; N],
+        (first, lanes): (u8, u32),
         limits: DecodeLimits,
-    ) -> Option<Pair<'a>> {
-        let side = |i: usize| Side::new(program, launches[i], warps[i], first, lanes);
-        let sides = [side(0)?, side(1)?];
+    ) -> Option<Sides<'a, N>> {
+        let mut all = Vec::with_capacity(N);
+        for (launch, warp) in launches.into_iter().zip(warps) {
+            all.push(Side::new(program, launch, warp, first, lanes)?);
+        }
+        let sides: [Side<'a>; N] = all.try_into().ok()?;
         let words = |s: &Side<'_>| s.bits.iter().map(|b| b.words.len() as u64).max().unwrap_or(0);
         let most = sides.iter().map(words).min().unwrap_or(0);
         let limit = limits.warp_steps.saturating_add(limits.steps_per_word.saturating_mul(most));
-        let mut pair = Pair {
+        let mut new = Sides {
             program,
             sides,
             waiting: BTreeMap::new(),
@@ -302,10 +332,10 @@ impl<'a> Pair<'a> {
             unfinished: 0,
         };
         let mut group = Group::new(lanes);
-        if pair.enter(&program.start, &mut group) {
-            pair.waiting.insert(program.start.to, group);
+        if new.enter(&program.start, &mut group) {
+            new.waiting.insert(program.start.to, group);
         }
-        Some(pair)
+        Some(new)
     }
 
     fn run(&mut self) {
@@ -341,10 +371,11 @@ impl<'a> Pair<'a> {
     fn count_off(&mut self, of: usize, at: usize, group: &mut Group) {
         let steps = self.program.blocks[at].steps;
         for l in lanes_of(group.mask) {
-            let [a, b] = [0, 1].map(|side: usize| self.sides[side].stays[of][l]);
-            self.counts[l].recorded = self.counts[l].recorded.saturating_add(a);
-            if a != b {
-                let long = a.min(b).saturating_mul(steps) > self.limit;
+            let counts = self.sides.each_ref().map(|side| side.stays[of][l]);
+            let [fewest, most] = [counts.iter().min(), counts.iter().max()].map(|n| *n.unwrap_or(&0));
+            self.counts[l].recorded = self.counts[l].recorded.saturating_add(counts[0]);
+            if fewest != most {
+                let long = fewest.saturating_mul(steps) > self.limit;
                 if long {
                     self.unfinished |= 1 << l
                 } else {
@@ -352,7 +383,7 @@ impl<'a> Pair<'a> {
                 }
                 group.mask &= !(1 << l);
             } else {
-                self.hashes[l] = mix(self.hashes[l], a);
+                self.hashes[l] = mix(self.hashes[l], most);
             }
             self.sides.iter_mut().for_each(|side| side.stays[of][l] = 0);
         }
@@ -409,9 +440,9 @@ impl<'a> Pair<'a> {
             }
             Op::Read { to, bits, guard } => {
                 for l in lanes_of(self.agreed(*guard, group)) {
-                    for side in 0..2 {
-                        match self.sides[side].bits[l].value(*bits) {
-                            Some(value) => self.sides[side].set(*to, l, value),
+                    for side in &mut self.sides {
+                        match side.bits[l].value(*bits) {
+                            Some(value) => side.set(*to, l, value),
                             None => group.mask &= !(1 << l),
                         }
                     }
@@ -446,23 +477,25 @@ impl<'a> Pair<'a> {
 
     /// The lanes for which a guard holds. Lanes whose sides disagree leave.
     fn agreed(&self, guard: Option<Predicate>, group: &mut Group) -> u32 {
-        let [a, b] = [0, 1].map(|i| self.sides[i].holds(guard, group.mask));
-        group.mask &= !(a ^ b);
-        a & group.mask
+        let holds = self.sides.each_ref().map(|side| side.holds(guard, group.mask));
+        group.mask &= !holds.iter().fold(0, |differ, other| differ | holds[0] ^ other);
+        holds[0] & group.mask
     }
 
     /// Lanes of `mask` in which a slot differs between the sides.
     fn disagree(&self, slot: Operand, mask: u32) -> u32 {
-        match slot {
-            Operand::Predicate(p) => {
-                let [a, b] = [0, 1].map(|i| self.sides[i].planes.pred[usize::from(p)]);
-                a ^ b
+        let [first, others @ ..] = &self.sides[..] else { return 0 };
+        others.iter().fold(0, |all, other| {
+            all | match slot {
+                Operand::Predicate(p) => {
+                    let [a, b] = [first, other].map(|side| side.planes.pred[usize::from(p)]);
+                    (a ^ b) & mask
+                }
+                value => lanes_of(mask)
+                    .filter(|l| first.get(value, *l) != other.get(value, *l))
+                    .fold(0, |all, l| all | 1 << l),
             }
-            value => {
-                let differs = |l: &usize| self.sides[0].get(value, *l) != self.sides[1].get(value, *l);
-                lanes_of(mask).filter(differs).fold(0, |all, l| all | 1 << l)
-            }
-        }
+        })
     }
 
     /// Follows the end of a block. The group becomes the only one that goes on. Returns where, if there is
@@ -531,9 +564,10 @@ impl<'a> Pair<'a> {
     fn enter(&mut self, edge: &Edge, group: &mut Group) -> bool {
         for &(l, small) in &edge.enters {
             for lane in lanes_of(group.mask) {
-                let [a, b] = &mut self.sides;
-                if [a.count(l, lane, small), b.count(l, lane, small)] != [true; 2] {
-                    group.mask &= !(1 << lane);
+                for side in &mut self.sides {
+                    if !side.count(l, lane, small) {
+                        group.mask &= !(1 << lane);
+                    }
                 }
             }
         }
@@ -561,8 +595,8 @@ impl<'a> Pair<'a> {
     fn finish(&mut self, group: Group) {
         for l in lanes_of(group.mask) {
             self.counts[l] += group.since;
-            let [a, b] = &mut self.sides;
-            if a.exhausted(l) && b.exhausted(l) {
+            self.hashes[l] = mix(self.hashes[l], group.hash);
+            if self.sides.iter_mut().all(|side| side.exhausted(l)) {
                 self.equal |= 1 << l;
             }
         }

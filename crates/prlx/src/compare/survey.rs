@@ -1,0 +1,209 @@
+//! A first look at two programs by hashes and digests, and a closer one at the launches that these leave in
+//! doubt.
+//!
+//! Level `path` records every decision of every launch: gigabytes for a program that launches one kernel a
+//! thousand times. So both programs first run at level `fingerprint`, with digests of memory. Launches with
+//! equal hashes are the same. Of the others, the first ones of each kernel are recorded at level `path` in a
+//! second run of both programs, which also captures their memory.
+//!
+//! # Invariants
+//! - A launch is `same` only if its decisions, or those of other launches of its kernel, were compared, and its
+//!   memory.
+//! - Other digests are no difference: memory that no launch writes differs from run to run.
+//!
+//! # Limitations
+//! - At most [`MOST`] launches are looked at closer. Of later launches only hashes and digests are known.
+//! - A program must make the launches again, with the same numbers.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use anyhow::Result;
+use prlx_analyze::DiffOptions;
+use prlx_analyze::report::{LaunchReport, Verdict};
+use prlx_driver::session::{KernelPattern, LaunchPart, Options, Session};
+use prlx_trace::Level;
+
+use super::captured::Captures;
+use super::launch_files::CompareOptions;
+use super::program_runs::Recorded;
+use crate::diff::{Compared, diff_sessions, match_processes};
+
+/// The number of launches that are looked at closer at most.
+const MOST: usize = 8;
+
+/// The number of launches of one kernel among these, besides the culprit.
+const OF_KERNEL: usize = 2;
+
+/// Bytes of memory that are captured of these launches together.
+const CAPTURED: u64 = 512 << 20;
+
+/// Bytes of a launch's memory that are digested at most, if the user does not say it.
+const DIGESTED: u64 = 1 << 30;
+
+/// What a report says of launches behind the first one that differs.
+const BEHIND: &str = "an earlier launch differs, so the decisions of this one were not recorded (--level path records \
+     those of all launches)";
+
+/// How the first runs are recorded.
+pub(super) fn options(session: &Options) -> Options {
+    Options { level: Level::Fingerprint, digest: session.digest.or(Some(DIGESTED)), ..session.clone() }
+}
+
+/// How sessions are compared that were recorded with these options.
+pub(super) fn diff_options(options: &CompareOptions, session: &Options) -> DiffOptions {
+    DiffOptions { digest_differences: session.digest.is_some(), ..options.diff.clone() }
+}
+
+/// Records both programs again at level `path` for the first launches in doubt, and puts what these runs tell
+/// into the report. Returns which launches these are, and what was captured of them.
+///
+/// # Errors
+/// If a program cannot be run again, or the user interrupts.
+pub(super) fn look_closer<'a>(
+    compared: &mut Compared,
+    recorded: &'a Recorded<'a>,
+    (kernels, part): (&[KernelPattern], &LaunchPart),
+) -> Result<Option<Captures<'a>>> {
+    let report = &mut compared.report;
+    let chosen = choose(&report.launches);
+    // What digests say of memory that is not compared as numbers is no more than a hint.
+    if recorded.session.digest.is_none() {
+        report.launches.iter_mut().for_each(|l| l.culprit = false);
+    }
+    if chosen.is_empty() {
+        return Ok(None);
+    }
+    let (options, monitor) = (recorded.options, recorded.monitor);
+    let n = chosen.len();
+    monitor.note(&format!(
+        "running both programs again to record the decisions of {n} {}",
+        if n == 1 { "launch" } else { "launches" }
+    ));
+    let numbers: Vec<[u64; 2]> = chosen.iter().map(|i| report.launches[*i].launch).collect();
+    let captures = Captures::with_streams(recorded, &numbers, CAPTURED)?;
+    let again = captures.sessions();
+    let names = report.names.clone();
+    let closer = diff_sessions(again, names, (kernels, part), options.diff.clone(), options.views, monitor)?;
+    compared.scene.sources = closer.scene.sources;
+    let mut positions = BTreeMap::new();
+    for &i in &chosen {
+        let launch = &mut report.launches[i];
+        let Some(at) = position(&closer.report.launches, launch, recorded, again) else { continue };
+        let digests_agreed = launch.digests_agree;
+        *launch = LaunchReport { process: launch.process, ..closer.report.launches[at].clone() };
+        if digests_agreed {
+            launch.digests_agreed();
+        }
+        positions.insert(at, i);
+    }
+    let views = closer.scene.path_views.into_iter();
+    compared.scene.path_views =
+        views.filter_map(|((at, finding), view)| Some(((*positions.get(&at)?, finding), view))).collect();
+    settle(&mut report.launches, &positions.into_values().collect());
+    report.conclude();
+    Ok(Some(captures))
+}
+
+/// Says of launches behind the first one that differs why they are not settled.
+pub(super) fn note_launches_behind(launches: &mut [LaunchReport]) {
+    let mut first = launches.iter().position(|l| l.verdict == Verdict::Differs);
+    while let Some(behind) = first.map(|i| i + 1).filter(|i| *i < launches.len()) {
+        first = Some(behind);
+        let launch = &mut launches[behind];
+        let surveyed = launch.level == Level::Fingerprint && launch.skipped == [None, None];
+        if surveyed && launch.verdict == Verdict::Unknown {
+            launch.gaps = vec![BEHIND.to_owned()];
+        }
+    }
+}
+
+/// The launches to look at closer: up to the culprit if there is one, the first ones of each kernel.
+fn choose(launches: &[LaunchReport]) -> Vec<usize> {
+    let in_doubt = |l: &&LaunchReport| l.verdict != Verdict::Same && l.skipped == [None, None];
+    let culprit = launches.iter().position(|l| l.culprit && in_doubt(&l));
+    let mut of_kernel: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut chosen: Vec<usize> = Vec::new();
+    for (i, launch) in
+        launches[..culprit.unwrap_or(launches.len())].iter().enumerate().filter(|(_, l)| in_doubt(l))
+    {
+        let n = of_kernel.entry(&launch.kernel).or_default();
+        *n += 1;
+        if *n <= OF_KERNEL {
+            chosen.push(i);
+        }
+    }
+    chosen.truncate(MOST - usize::from(culprit.is_some()));
+    chosen.extend(culprit);
+    chosen
+}
+
+/// The position of a launch in the report of the runs `again`.
+fn position(
+    made: &[LaunchReport],
+    launch: &LaunchReport,
+    recorded: &Recorded<'_>,
+    again: &[Session; 2],
+) -> Option<usize> {
+    let file = |side: usize| recorded.file_again(side, launch.process, &again[side]);
+    let pair = (file(0)?, file(1)?);
+    let process = match_processes(again).pairs.iter().position(|p| *p == pair)? as u64;
+    made.iter().position(|now| {
+        let same = (now.process, now.launch, &now.kernel) == (process, launch.launch, &launch.kernel);
+        same && now.skipped == [None, None]
+    })
+}
+
+/// Takes the decisions of the other launches of a kernel for compared, if no launch of it that was looked at
+/// closer (`closer`) decides differently.
+fn settle(launches: &mut [LaunchReport], closer: &BTreeSet<usize>) {
+    let decided = |i: &usize| launches[*i].findings_total == 0;
+    let (alike, other): (Vec<_>, Vec<_>) = closer.iter().copied().partition(decided);
+    let kernels = |of: &[usize]| of.iter().map(|i| launches[*i].kernel.clone()).collect::<BTreeSet<_>>();
+    let alike = &kernels(&alike) - &kernels(&other);
+    for (i, launch) in launches.iter_mut().enumerate() {
+        let stopped = launch.faults.iter().any(Option::is_some);
+        let open = launch.verdict != Verdict::Same && launch.skipped == [None, None] && !stopped;
+        // Other hashes of memory that differs as well are a difference.
+        let equal = launch.digests_agree || launch.findings_total == 0;
+        if open && equal && !closer.contains(&i) && alike.contains(&launch.kernel) {
+            launch.decided_as_others();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn launch(kernel: &str, verdict: Verdict) -> LaunchReport {
+        LaunchReport { kernel: kernel.to_owned(), verdict, ..LaunchReport::default() }
+    }
+
+    #[test]
+    fn the_first_launches_of_each_kernel_and_the_culprit_are_chosen() {
+        let mut launches: Vec<LaunchReport> = (0..40).map(|_| launch("k", Verdict::Unknown)).collect();
+        launches[0].verdict = Verdict::Same;
+        launches.push(launch("l", Verdict::Differs));
+        assert_eq!(choose(&launches), [1, 2, 40]);
+        launches[30].culprit = true;
+        assert_eq!(choose(&launches), [1, 2, 30]);
+        launches.splice(..0, (0..20).map(|i| launch(&format!("m{i}"), Verdict::Unknown)));
+        assert_eq!(choose(&launches), [0, 1, 2, 3, 4, 5, 6, 50]);
+        launches.iter_mut().for_each(|l| l.skipped[0] = Some("it has no PTX".into()));
+        assert!(choose(&launches).is_empty());
+    }
+
+    #[test]
+    fn launches_are_settled_by_others_of_their_kernel() {
+        let mut launches: Vec<LaunchReport> =
+            ["k", "k", "k", "l"].map(|k| launch(k, Verdict::Unknown)).into();
+        launches.iter_mut().for_each(|l| l.gaps = vec!["hashes cannot be compared".into()]);
+        launches[2].unseen_memory = Some("what it stored".into());
+        launches[0].gaps.clear();
+        settle(&mut launches, &BTreeSet::from([0]));
+        let verdicts: Vec<Verdict> = launches.iter().map(|l| l.verdict).collect();
+        assert_eq!(verdicts[1..], [Verdict::Same, Verdict::Unknown, Verdict::Unknown]);
+        assert_eq!(launches[2].gaps, ["what it stored"]);
+        assert_eq!(launches[3].gaps, ["hashes cannot be compared"]);
+    }
+}
