@@ -6,11 +6,13 @@
 //! - Every value fits its type. The grid, block and cluster keep to the limits of the hardware and of the
 //!   kernel.
 //! - Tensor maps lie inside their buffers.
-//! - The bytes of a buffer exist only while [`Buffer::bytes`] runs.
+//! - The bytes of a buffer that the launch file describes, and does not give, exist only as long as a result of
+//!   [`Buffer::bytes`].
 //!
 //! # Limitations
 //! Pointers in memory, as in a list of buffers, cannot be described.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use prlx_isa::view::Module;
@@ -190,9 +192,15 @@ impl Buffer {
         hash.digest()
     }
     /// Content before the launch, element by element, little-endian.
-    pub fn bytes(&self) -> Vec<u8> {
+    pub fn bytes(&self) -> Cow<'_, [u8]> {
         let (seed, position) = self.random;
-        self.content.bytes(self.ty, self.len(), SplitMix::of_argument(seed, position))
+        match &self.content {
+            Content::Bytes(bytes) => Cow::Borrowed(bytes),
+            generated => {
+                let random = SplitMix::of_argument(seed, position);
+                Cow::Owned(generated.bytes(self.ty, self.len(), random))
+            }
+        }
     }
 }
 

@@ -77,7 +77,7 @@ fn one(folder: &Path) -> Result<(), Failed> {
 /// Flips a bit of an element of a buffer that is no output. Which one differs from change to change.
 fn flip(arg: &mut Arg, change: usize) -> Option<String> {
     let ArgValue::Buffer(buffer) = &mut arg.value else { return None };
-    let mut bytes = if buffer.is_empty() || buffer.out { return None } else { buffer.bytes() };
+    let mut bytes = if buffer.is_empty() || buffer.out { return None } else { buffer.bytes().into_owned() };
     let size = bytes.len() / usize::try_from(buffer.len()).ok()?;
     let element = change.wrapping_mul(2_654_435_761) % usize::try_from(buffer.len()).ok()?;
     // The lowest bit of an integer, and a high one of a float's fraction.

@@ -372,7 +372,7 @@ mod tests {
             .args
             .iter()
             .filter_map(|a| if let ArgValue::Buffer(b) = &a.value { Some(b) } else { None })
-            .map(|b| (b.ty, b.bytes(), b.out, b.place.as_ref().map(|p| p.offset)))
+            .map(|b| (b.ty, b.bytes().into_owned(), b.out, b.place.as_ref().map(|p| p.offset)))
             .collect();
         assert_eq!(
             buffers,

@@ -70,7 +70,7 @@ fn a_whole_file() {
     assert_eq!(job.args[0].value, ArgValue::Scalar(Scalar::U32, 100));
     assert_eq!(job.args[1].value, ArgValue::Scalar(Scalar::F32, 0x3f00_0000));
     let ArgValue::Buffer(x) = &job.args[2].value else { panic!() };
-    assert_eq!((x.ty, x.len(), x.bytes()), (Scalar::F32, 2, vec![0, 0, 128, 63, 0, 0, 0, 64]));
+    assert_eq!((x.ty, x.len(), x.bytes().into_owned()), (Scalar::F32, 2, vec![0, 0, 128, 63, 0, 0, 0, 64]));
     let ArgValue::Buffer(y) = &job.args[3].value else { panic!() };
     assert_eq!((y.size(), y.out, y.expect.as_ref().unwrap().rtol), (8, true, 1e-5));
     assert_eq!(job.params.iter().map(|p| p.offset).collect::<Vec<_>>(), [0, 4, 8, 16]);

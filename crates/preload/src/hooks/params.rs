@@ -15,7 +15,6 @@ use std::time::Instant;
 
 use prlx_driver::cuda::Functions;
 use prlx_driver::cuda::calls::extra;
-use prlx_driver::session::MODULE_NOT_REWRITTEN;
 use prlx_trace::device::HiddenParameter;
 
 use crate::handles::RewrittenKernel;
@@ -129,8 +128,7 @@ impl PatchedParams {
             if let (None, Purpose::Launch { shape, stream, per_thread }) = (&rewritten, purpose) {
                 let name = unchanged_name(real, handle);
                 // A rewritten module may leave out this kernel: then the kernel has its own reason.
-                let why =
-                    known.and_then(|(_, k)| k.skipped).unwrap_or_else(|| MODULE_NOT_REWRITTEN.to_owned());
+                let why = known.and_then(|(_, k)| k.skipped).unwrap_or_else(recording::module_not_rewritten);
                 // SAFETY: the caller's promise.
                 let params = || unsafe { unchanged_params(real, handle, params, extra) };
                 let kernel = (name.as_deref(), why.as_str());

@@ -32,6 +32,6 @@ pub use graphs::{
     node_changed, node_context,
 };
 pub use launches::{begin_launch, launch_queued, record_unchanged};
-pub use modules::{module_probed, module_skipped};
+pub use modules::{module_not_rewritten, module_probed, module_skipped};
 pub use session::{launch_count, set_last_wait};
 pub use tensor_maps::tensor_map_encoded;

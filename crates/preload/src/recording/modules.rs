@@ -1,13 +1,39 @@
 //! Modules in the recording that were not rewritten, or that a probe program was inserted into.
 
+use std::collections::BTreeSet;
+use std::sync::Mutex;
+
 use prlx_driver::cuda::Functions;
+use prlx_driver::session::MODULE_NOT_REWRITTEN;
 use prlx_trace::process::Skipped;
 
+use crate::recording::lock::lock;
 use crate::recording::open::session;
 use crate::rewritten_module::Module;
 
+/// Why modules were loaded unchanged so far.
+static REASONS: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+
+/// Most reasons that are kept.
+const MAX_REASONS: usize = 16;
+
+/// Why a kernel of a module that was loaded unchanged is not recorded. The driver does not tell which module
+/// it comes from, so the reason is named only if all of them have the same one.
+pub fn module_not_rewritten() -> String {
+    let reasons = lock(&REASONS);
+    match reasons.first().filter(|_| reasons.len() == 1) {
+        Some(why) => format!("{MODULE_NOT_REWRITTEN}: {why}"),
+        None => MODULE_NOT_REWRITTEN.to_owned(),
+    }
+}
+
 /// Records that a module was loaded unchanged, and why.
 pub fn module_skipped(real: &Functions, module: &str, why: &str) {
+    let mut reasons = lock(&REASONS);
+    if reasons.len() < MAX_REASONS {
+        reasons.insert(why.to_owned());
+    }
+    drop(reasons);
     if let Some(session) = session(real) {
         let skipped = Skipped { module: module.to_owned(), kernel: None, reason: why.to_owned() };
         session.write(|file| file.skipped(&skipped));

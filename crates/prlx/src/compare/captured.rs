@@ -10,6 +10,7 @@
 //! - Memory that only pointers in memory lead to, and variables of modules, are not captured. Tensor maps
 //!   are, if the program encodes them tiled, and passes each as a parameter of its own.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
@@ -116,8 +117,10 @@ impl<'a> Captures<'a> {
             })
         };
         let (a, b) = (read(0)?, read(1)?);
-        let jobs = [a.job, b.job];
-        let mut jobs = with_common_outputs(&jobs).into_owned();
+        let mut jobs = [a.job, b.job];
+        if let Cow::Owned(common) = with_common_outputs(&jobs) {
+            jobs = common;
+        }
         let mut outputs = [a.outputs, b.outputs];
         with_types_of_a(&mut jobs, &mut outputs);
         let [left, right] = &mut outputs;
@@ -167,7 +170,7 @@ fn same_memory([a, b]: &[Job; 2]) -> bool {
 }
 
 /// The bytes of the memory that an argument points to, before the launch.
-fn memory(value: &ArgValue) -> Option<Vec<u8>> {
+fn memory(value: &ArgValue) -> Option<Cow<'_, [u8]>> {
     if let ArgValue::Buffer(buffer) = value { Some(buffer.bytes()) } else { None }
 }
 
@@ -197,7 +200,7 @@ impl CapturedSide {
             let bytes = match std::fs::read(&file) {
                 Ok(file) => npy::read(&file).map_err(anyhow::Error::msg)?.bytes,
                 // Nothing changed there.
-                Err(_) => buffer.bytes(),
+                Err(_) => buffer.bytes().into_owned(),
             };
             outputs.push(Output {
                 name: arg.name.clone(),

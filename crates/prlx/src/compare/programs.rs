@@ -62,16 +62,17 @@ pub fn compare_programs(
         monitor,
     )?;
     let recorded = Recorded { programs, sides, session, options, monitor };
-    let captures = match options.survey {
-        true => survey::look_closer(&mut compared, &recorded, (&kernels, &selection.part))?,
+    let survey = match options.survey {
+        true => Some(survey::look_closer(&mut compared, &recorded, (&kernels, &selection.part))?),
         false => None,
     };
     if options.zoom && locates_visits(session.level) {
         attach_operands(&mut compared.report, &recorded)?;
     }
+    let captures = survey.as_ref().and_then(|s| s.captures.as_ref());
     compare_stored_values(&mut compared.report, &recorded, captures)?;
-    if options.survey {
-        survey::note_launches_behind(&mut compared.report.launches);
+    if let Some(survey) = survey {
+        survey.finish(&mut compared.report, options.tolerance);
     }
     let sides = recorded.sides;
     Ok(ProgramComparison { report: compared.report, scene: compared.scene, sides, folder })

@@ -55,7 +55,7 @@ const HOST: &str = "all earlier launches that were recorded left the same memory
 pub(super) fn compare_stored_values(
     report: &mut Report,
     recorded: &Recorded<'_>,
-    captures: Option<Captures<'_>>,
+    captures: Option<&Captures<'_>>,
 ) -> Result<()> {
     let options = recorded.options;
     let digested = report.launches.iter().any(|l| l.culprit);
@@ -79,7 +79,7 @@ pub(super) fn compare_stored_values(
     }
     let explained = first.filter(|_| options.explain);
     // Digests need no copies of memory. A launch that is to be explained is captured anyway.
-    let captured = |l: &LaunchReport| captures.as_ref().is_some_and(|c| c.has_whole(l));
+    let captured = |l: &LaunchReport| captures.is_some_and(|c| c.has_whole(l));
     let open = unseen.iter().filter(|i| !captured(&report.launches[**i])).count();
     if open > MAX_CAPTURED || explained.is_none() && open > 0 {
         let undigested = |i: &usize| report.launches[*i].undigested.iter().any(Option::is_some);
@@ -93,7 +93,7 @@ pub(super) fn compare_stored_values(
     unseen.truncate(MAX_CAPTURED);
     let differing = match unseen.is_empty() && explained.is_none() {
         true => None,
-        false => compare_captured(report, recorded, &mut unseen, explained, captures.as_ref())?,
+        false => compare_captured(report, recorded, &mut unseen, explained, captures)?,
     };
     if differing.is_none() && !unseen.is_empty() && !hashed && hashable {
         keep_differing(&mut unseen, report, recorded, &HASHES)?;

@@ -18,8 +18,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
-use prlx_analyze::DiffOptions;
-use prlx_analyze::report::{LaunchReport, Verdict};
+use prlx_analyze::outputs::Tolerance;
+use prlx_analyze::report::{self as reported, LaunchDifference, LaunchReport, Verdict};
+use prlx_analyze::{DiffOptions, Report};
 use prlx_driver::session::{KernelPattern, LaunchPart, Options, Session};
 use prlx_trace::Level;
 
@@ -44,6 +45,17 @@ const DIGESTED: u64 = 1 << 30;
 const BEHIND: &str = "an earlier launch differs, so the decisions of this one were not recorded (--level path records \
      those of all launches)";
 
+/// By side: what a report says of memory whose digests alone show that a launch left something else in it.
+const OTHER_CONTENT: [&str; 2] = ["one content by digest", "another one"];
+
+/// What a survey leaves for later.
+pub(super) struct Survey<'a> {
+    /// Launches that were captured in the second run.
+    pub(super) captures: Option<Captures<'a>>,
+    /// The first launch whose memory was equal before it and differs after it, by digests of all of it.
+    culprit: Option<usize>,
+}
+
 /// How the first runs are recorded.
 pub(super) fn options(session: &Options) -> Options {
     Options { level: Level::Fingerprint, digest: session.digest.or(Some(DIGESTED)), ..session.clone() }
@@ -55,7 +67,7 @@ pub(super) fn diff_options(options: &CompareOptions, session: &Options) -> DiffO
 }
 
 /// Records both programs again at level `path` for the first launches in doubt, and puts what these runs tell
-/// into the report. Returns which launches these are, and what was captured of them.
+/// into the report.
 ///
 /// # Errors
 /// If a program cannot be run again, or the user interrupts.
@@ -63,15 +75,16 @@ pub(super) fn look_closer<'a>(
     compared: &mut Compared,
     recorded: &'a Recorded<'a>,
     (kernels, part): (&[KernelPattern], &LaunchPart),
-) -> Result<Option<Captures<'a>>> {
+) -> Result<Survey<'a>> {
     let report = &mut compared.report;
-    let chosen = choose(&report.launches);
-    // What digests say of memory that is not compared as numbers is no more than a hint.
+    let culprit = report.launches.iter().position(|l| l.culprit && l.verdict != Verdict::Same);
+    let chosen = choose(&report.launches, culprit);
+    // Numbers decide, if they can be had: they may be within a tolerance.
     if recorded.session.digest.is_none() {
         report.launches.iter_mut().for_each(|l| l.culprit = false);
     }
     if chosen.is_empty() {
-        return Ok(None);
+        return Ok(Survey { captures: None, culprit });
     }
     let (options, monitor) = (recorded.options, recorded.monitor);
     let n = chosen.len();
@@ -101,31 +114,45 @@ pub(super) fn look_closer<'a>(
         views.filter_map(|((at, finding), view)| Some(((*positions.get(&at)?, finding), view))).collect();
     settle(&mut report.launches, &positions.into_values().collect());
     report.conclude();
-    Ok(Some(captures))
+    Ok(Survey { captures: Some(captures), culprit })
 }
 
-/// Says of launches behind the first one that differs why they are not settled.
-pub(super) fn note_launches_behind(launches: &mut [LaunchReport]) {
-    let mut first = launches.iter().position(|l| l.verdict == Verdict::Differs);
-    while let Some(behind) = first.map(|i| i + 1).filter(|i| *i < launches.len()) {
-        first = Some(behind);
-        let launch = &mut launches[behind];
-        let surveyed = launch.level == Level::Fingerprint && launch.skipped == [None, None];
-        if surveyed && launch.verdict == Verdict::Unknown {
-            launch.gaps = vec![BEHIND.to_owned()];
+impl Survey<'_> {
+    /// Settles what digests know and numbers do not, and says of launches behind the first one that differs
+    /// why they are not settled.
+    pub(super) fn finish(&self, report: &mut Report, tolerance: Option<Tolerance>) {
+        let launches = &mut report.launches;
+        if let Some(culprit) = self.culprit.and_then(|i| launches.get_mut(i)) {
+            if culprit.verdict == Verdict::Unknown && tolerance.is_none() {
+                let (name, values) = ("memory".to_owned(), OTHER_CONTENT.map(str::to_owned));
+                culprit.differences.push(LaunchDifference {
+                    what: reported::LaunchPart::Output,
+                    name,
+                    values,
+                });
+                culprit.conclude();
+            }
+            culprit.culprit = culprit.verdict == Verdict::Differs;
         }
+        let first = launches.iter().position(|l| l.verdict == Verdict::Differs);
+        for launch in launches.iter_mut().skip(first.map_or(usize::MAX, |i| i + 1)) {
+            let surveyed = launch.level == Level::Fingerprint && launch.skipped == [None, None];
+            if surveyed && launch.verdict == Verdict::Unknown {
+                launch.gaps = vec![BEHIND.to_owned()];
+            }
+        }
+        report.conclude();
     }
 }
 
 /// The launches to look at closer: up to the culprit if there is one, the first ones of each kernel.
-fn choose(launches: &[LaunchReport]) -> Vec<usize> {
-    let in_doubt = |l: &&LaunchReport| l.verdict != Verdict::Same && l.skipped == [None, None];
-    let culprit = launches.iter().position(|l| l.culprit && in_doubt(&l));
+fn choose(launches: &[LaunchReport], culprit: Option<usize>) -> Vec<usize> {
+    let in_doubt = |l: &LaunchReport| l.verdict != Verdict::Same && l.skipped == [None, None];
+    let culprit = culprit.filter(|i| in_doubt(&launches[*i]));
     let mut of_kernel: BTreeMap<&str, usize> = BTreeMap::new();
     let mut chosen: Vec<usize> = Vec::new();
-    for (i, launch) in
-        launches[..culprit.unwrap_or(launches.len())].iter().enumerate().filter(|(_, l)| in_doubt(l))
-    {
+    for i in (0..culprit.unwrap_or(launches.len())).filter(|i| in_doubt(&launches[*i])) {
+        let launch = &launches[i];
         let n = of_kernel.entry(&launch.kernel).or_default();
         *n += 1;
         if *n <= OF_KERNEL {
@@ -175,6 +202,27 @@ fn settle(launches: &mut [LaunchReport], closer: &BTreeSet<usize>) {
 mod tests {
     use super::*;
 
+    #[test]
+    fn digests_settle_what_numbers_do_not() {
+        let survey = Survey { captures: None, culprit: Some(0) };
+        let unknown = |level| LaunchReport {
+            level,
+            gaps: vec!["not all memory was copied".into()],
+            verdict: Verdict::Unknown,
+            ..LaunchReport::default()
+        };
+        let launches = vec![unknown(Level::Path), unknown(Level::Fingerprint)];
+        let report = || Report { launches: launches.clone(), pairs: 2, ..Report::default() };
+        let mut exact = report();
+        survey.finish(&mut exact, None);
+        assert_eq!((exact.verdict, exact.launches[0].culprit), (Verdict::Differs, true));
+        assert_eq!(exact.launches[1].gaps, [BEHIND]);
+        let mut tolerant = report();
+        survey.finish(&mut tolerant, Some(Tolerance::default()));
+        assert_eq!((tolerant.verdict, tolerant.launches[0].culprit), (Verdict::Unknown, false));
+        assert_eq!(tolerant.launches, launches);
+    }
+
     fn launch(kernel: &str, verdict: Verdict) -> LaunchReport {
         LaunchReport { kernel: kernel.to_owned(), verdict, ..LaunchReport::default() }
     }
@@ -184,13 +232,12 @@ mod tests {
         let mut launches: Vec<LaunchReport> = (0..40).map(|_| launch("k", Verdict::Unknown)).collect();
         launches[0].verdict = Verdict::Same;
         launches.push(launch("l", Verdict::Differs));
-        assert_eq!(choose(&launches), [1, 2, 40]);
-        launches[30].culprit = true;
-        assert_eq!(choose(&launches), [1, 2, 30]);
+        assert_eq!(choose(&launches, None), [1, 2, 40]);
+        assert_eq!(choose(&launches, Some(30)), [1, 2, 30]);
         launches.splice(..0, (0..20).map(|i| launch(&format!("m{i}"), Verdict::Unknown)));
-        assert_eq!(choose(&launches), [0, 1, 2, 3, 4, 5, 6, 50]);
+        assert_eq!(choose(&launches, Some(50)), [0, 1, 2, 3, 4, 5, 6, 50]);
         launches.iter_mut().for_each(|l| l.skipped[0] = Some("it has no PTX".into()));
-        assert!(choose(&launches).is_empty());
+        assert!(choose(&launches, Some(3)).is_empty());
     }
 
     #[test]

@@ -94,7 +94,8 @@ fn not_profiled(traces: &[Trace]) -> Vec<String> {
         // If every unchanged module has no markers, its launches have none either.
         let whole = trace.skipped.iter().filter(|s| s.kernel.is_none());
         let markless = whole.clone().count() > 0 && whole.clone().all(|s| s.reason == UNPROBED);
-        let lost = reasons.filter(|why| why != UNPROBED && !(markless && why == MODULE_NOT_REWRITTEN));
+        let lost =
+            reasons.filter(|why| why != UNPROBED && !(markless && why.starts_with(MODULE_NOT_REWRITTEN)));
         lost.for_each(|why| *launches.entry(why).or_insert(0) += 1);
     }
     let of = |all: BTreeMap<String, usize>, one: &str, many: &str| -> Vec<String> {
