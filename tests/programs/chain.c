@@ -1,6 +1,7 @@
 // A chain of launches, each from what the one before left. argv: which of them is another kernel of the same name, how the
 // parameters come (one, buffer; padded: in a structure, for which what lies in its padding comes last), whether its module can
-// be rewritten (new, old), what else is launched (graph), how many of them there are, and how many CTAs each has.
+// be rewritten (new, old), what else is launched (graph), how many of them there are, and how many CTAs each has. With
+// OTHER_BUILD, its kernels have other code and do the same.
 #include "cu.h"
 
 static void replace(char *text, const char *from, const char *to) {
@@ -24,6 +25,10 @@ int main(int argc, char **argv) {
         char *text = saxpy("");
         // Another number is added where x is odd.
         if (i) memcpy(strstr(text, "bias = 5"), "bias = 6", 8);
+#ifdef OTHER_BUILD
+        // The same by other instructions.
+        replace(text, "setp.eq.u32 %p2, %r10, 0;\n@%p2", "setp.ne.u32 %p2, %r10, 0;\n@!%p2");
+#endif
         if (padded) {
             replace(text, "(.param .u32 n, .param .u32 a, .param .u64 x, .param .u64 y)", "(.param .align 8 .b8 all[40])");
             replace(text, "[n]", "[all]");

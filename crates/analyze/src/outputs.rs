@@ -16,8 +16,8 @@ use prlx_trace::kernel::Scalar;
 
 pub use crate::report::Tolerance;
 use crate::report::{
-    DifferenceMap, ElementDifference, Finding, FindingKind, LaunchDifference, LaunchPart, LaunchReport,
-    Output, Verdict, place,
+    DECIDED_AS_OTHERS, DifferenceMap, ElementDifference, Finding, FindingKind, LaunchDifference, LaunchPart,
+    LaunchReport, Output, Verdict, place,
 };
 
 /// Most indices of differing elements that [`compare_output`] returns.
@@ -28,9 +28,6 @@ pub const MAP_SIDE: u64 = 64;
 /// The note on launches that distribute the same work in different ways.
 const OTHER_GRID: &str =
     "other grid or block: the results agree; decisions were not compared thread by thread";
-
-/// The note on launches whose own decisions were not compared, and did not need to be.
-const DECIDED_AS_OTHERS: &str = "hashes of its decisions differ, or have no meaning between two builds; no decision      differs in the launches of this kernel that were recorded again, and memory was compared here (--level path      compares all decisions)";
 
 /// How notes on other launch dimensions begin.
 const OTHER_SHAPE: &str = "other grid or block:";

@@ -31,7 +31,10 @@ pub use comparison::{FoldedLaunches, ProcessPair, Report, UnmatchedLaunch, Unmat
 pub use coverage::{Coverage, Elements, Lanes, Sites, Visits, Warps};
 pub use evidence::{OperandCell, OperandColumn, OperandRow, Operands, SliceNode};
 pub use finding::{Finding, HashInfo, LaneAt, Mask, TripInfo, WarpHit, WarpPlace};
-pub use launch::{Differing, Fault, HASHED_FOR_ROOM, LaunchDifference, LaunchReport, Uncompared};
+pub use launch::{
+    DECIDED_AS_OTHERS, Differing, Fault, HASHED_FOR_ROOM, LaunchDifference, LaunchReport, NOTES_OF_SAME,
+    Uncompared,
+};
 pub use output::{DifferenceMap, ElementDifference, Output, place};
 pub use path_view::{AlignedStep, LaneRow, OpenScope, PathView, Scope, StepMatch};
 pub use source::{Location, SiteInfo, SteeredInfo};

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::programs::{folder, prlx, program};
+use crate::programs::{folder, prlx, program, program_with};
 
 #[test]
 fn a_program_s_wrong_number_has_a_cause() {
@@ -115,6 +115,33 @@ fn programs_run_as_often_as_it_takes() {
     // Within a tolerance, they are the same. The decisions of later launches follow from what differs.
     let (code, out, err) = compare("-1 one new", "5 one new", &["--atol", "1"]);
     assert!(code == Some(0) && again(&err) == 1, "{out}{err}");
+}
+
+/// Hashes of two builds cannot be compared. Digests settle their launches, and the decisions of few stand for
+/// those of the others.
+#[test]
+fn launches_of_two_builds_are_settled_by_few() {
+    let [here, there] = ["builds-a", "builds-b"].map(|name| folder("captured", name));
+    let Some(a) = program(&here, "chain") else { return };
+    let Some(b) = program_with(&there, "chain", &["-DOTHER_BUILD"]) else { return };
+    let compare = |wrong: &str| {
+        let (a, b) = (format!("{a} -1 one new none 40"), format!("{b} {wrong} one new none 40"));
+        prlx(&here, &["compare", "--a", &a, "--b", &b], &[])
+    };
+    let (code, out, err) = compare("-1");
+    assert!(
+        code == Some(0) && out.contains("no decision differs in the launches of this kernel"),
+        "{out}{err}"
+    );
+    assert!(out.contains("38 launches of them: hashes"), "{out}");
+    assert!(
+        err.contains("to record the decisions of 2 launches") && !err.contains("to compare what"),
+        "{err}"
+    );
+    let (code, out, err) = compare("20");
+    assert!(code == Some(1) && out.contains("launch 20") && out.contains("y[1] "), "{out}{err}");
+    assert!(out.contains("the decisions of this one were not recorded"), "{out}");
+    assert_eq!(err.matches("running both programs again").count(), 1, "{err}");
 }
 
 #[test]

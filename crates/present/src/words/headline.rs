@@ -1,7 +1,9 @@
 //! The report in one sentence, and the launch that caused the differences.
 
 use prlx_analyze::FindingKind;
-use prlx_analyze::report::{Cause, Finding, LaunchPart, LaunchReport, Location, Report, Verdict};
+use prlx_analyze::report::{
+    Cause, DECIDED_AS_OTHERS, Finding, LaunchPart, LaunchReport, Location, Report, Verdict,
+};
 
 use super::names::{kernel, launch, short, stops};
 use super::{cause, output};
@@ -48,7 +50,9 @@ fn agreement(r: &Report) -> &'static str {
     let has = |part| r.launches.iter().any(|l| l.differences.iter().any(|d| d.what == part));
     let tolerance = r.launches.iter().flat_map(|l| &l.outputs).any(|o| o.within_tolerance > 0);
     let unmatched = r.launches.iter().flat_map(|l| &l.uncompared).any(|u| u.hides);
+    let alike = r.launches.iter().any(|l| l.notes.iter().any(|note| note == DECIDED_AS_OTHERS));
     match (has(LaunchPart::Geometry), tolerance) {
+        _ if alike => "no difference; of some launches only memory was compared, and not their decisions",
         _ if unmatched => "the outputs agree and the checks found no error; some decisions were not compared",
         (true, true) => "the outputs agree within the tolerance, with other launch dimensions",
         (true, false) => "the outputs agree, with other launch dimensions",

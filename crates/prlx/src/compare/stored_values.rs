@@ -70,6 +70,17 @@ pub(super) fn compare_stored_values(
     let first = report.launches.iter().position(differs);
     let before = first.unwrap_or(report.launches.len());
     let mut unseen: Vec<usize> = (0..before).filter(|i| in_doubt(&report.launches[*i])).collect();
+    // What a survey has captured needs no run, and may tell which launches come too late to matter.
+    let mut differing = None;
+    if let Some(captures) = captures {
+        let captured = |i: &usize| captures.has_whole(&report.launches[*i]);
+        let mut whole: Vec<usize> = unseen.extract_if(.., |i| captured(i)).collect();
+        if !whole.is_empty() {
+            differing = compare_captured(report, recorded, &mut whole, None, Some(captures))?;
+        }
+        unseen.extend(whole);
+        unseen.retain(|i| differing.is_none_or(|differing| *i < differing));
+    }
     // A survey has hashed and digested all launches.
     let hashable = recorded.session.level.in_words() && !options.survey;
     let large = unseen.iter().any(|i| had_no_room(&report.launches[*i]));
@@ -79,9 +90,7 @@ pub(super) fn compare_stored_values(
     }
     let explained = first.filter(|_| options.explain);
     // Digests need no copies of memory. A launch that is to be explained is captured anyway.
-    let captured = |l: &LaunchReport| captures.is_some_and(|c| c.has_whole(l));
-    let open = unseen.iter().filter(|i| !captured(&report.launches[**i])).count();
-    if open > MAX_CAPTURED || explained.is_none() && open > 0 {
+    if unseen.len() > MAX_CAPTURED || explained.is_none() && !unseen.is_empty() {
         let undigested = |i: &usize| report.launches[*i].undigested.iter().any(Option::is_some);
         if !options.survey {
             keep_differing(&mut unseen, report, recorded, &DIGESTS)?;
@@ -91,10 +100,10 @@ pub(super) fn compare_stored_values(
     }
     let all_captured = unseen.len() <= MAX_CAPTURED;
     unseen.truncate(MAX_CAPTURED);
-    let differing = match unseen.is_empty() && explained.is_none() {
-        true => None,
-        false => compare_captured(report, recorded, &mut unseen, explained, captures)?,
-    };
+    if !unseen.is_empty() || explained.is_some() {
+        let earlier = compare_captured(report, recorded, &mut unseen, explained, captures)?;
+        differing = earlier.or(differing);
+    }
     if differing.is_none() && !unseen.is_empty() && !hashed && hashable {
         keep_differing(&mut unseen, report, recorded, &HASHES)?;
     }

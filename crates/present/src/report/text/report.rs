@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use prlx_analyze::report::{HASHED_FOR_ROOM, LaunchPart, LaunchReport, ProcessPair, Report, Verdict};
+use prlx_analyze::report::{LaunchPart, LaunchReport, NOTES_OF_SAME, ProcessPair, Report, Verdict};
 
 use super::{cause, finding, output};
 use crate::format::{Ink, Style, clean, clip, count, number, pad, plain_name, wrap};
@@ -79,10 +79,11 @@ pub fn text(out: &mut impl Write, report: &Report, style: &Style) -> io::Result<
                  outputs agree (--strict counts it)"
             )?;
         }
-        let hashed =
-            same.iter().filter(|l| l.notes.iter().any(|note| note == HASHED_FOR_ROOM)).count() as u64;
-        if hashed > 0 {
-            writeln!(out, "  {}: {HASHED_FOR_ROOM}", count(hashed, "launch of them", "launches of them"))?;
+        for text in NOTES_OF_SAME {
+            let noted = same.iter().filter(|l| l.notes.iter().any(|note| note == text)).count() as u64;
+            if noted > 0 {
+                writeln!(out, "  {}: {text}", count(noted, "launch of them", "launches of them"))?;
+            }
         }
     }
     Ok(())
