@@ -241,7 +241,7 @@ class Programs:
     def order(self):
         """Compares programs with themselves whose CTAs take their work from a counter: the order is no difference."""
         command = " ".join(self.command(["sort"]))
-        for options in (["--level", "path"], ["--level", "events"], ["--level", "fingerprint"], ["--digest"]):
+        for options in ([], ["--level", "path"], ["--level", "events"], ["--level", "fingerprint"], ["--digest"]):
             row = {"program": " ".join(["order: sort", *options]), "wrong": []}
             words = [self.options.prlx, "compare", *options, "--json", "--a", command, "--b", command]
             code, out, said, row["seconds"] = self.run(words)

@@ -45,6 +45,8 @@ pub struct DeviceOptions {
     pub seed: Option<u64>,
     /// CPU device: steps of a CTA after which it counts as stuck.
     pub max_steps: Option<u64>,
+    /// CPU device: steps of all CTAs of a launch after which it is stopped.
+    pub max_launch_steps: Option<u64>,
     /// CPU device: memory limit in MiB.
     pub max_memory: Option<u64>,
     /// GPU: time after which a kernel counts as stuck.
@@ -183,6 +185,9 @@ fn open_cpu(options: &DeviceOptions) -> Result<Device> {
         // Checks make every instruction slower. The limit must still end a launch within a minute.
         None if options.check.is_some_and(|c| c.any()) => emulator.max_steps /= CHECKED,
         None => {}
+    }
+    if let Some(n) = options.max_launch_steps {
+        emulator.max_launch_steps = n;
     }
     if let Some(n) = options.max_memory {
         emulator.max_memory = n.saturating_mul(1 << 20);

@@ -88,6 +88,7 @@ impl DeviceArgs {
             device: self.device,
             seed: self.seed,
             max_steps: self.max_steps,
+            max_launch_steps: None,
             max_memory: self.max_memory,
             timeout: self.timeout,
             max_printed: self.max_printed,

@@ -1,7 +1,7 @@
 //! The device: loads modules, allocates memory and runs launches, as a [`Driver`].
 
 use std::collections::HashMap;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use prlx_driver::signature::limit;
@@ -44,6 +44,8 @@ pub struct Options {
     /// Warp instructions that one CTA may execute before the launch is stopped. A CTA whose threads all wait
     /// for each other is stopped at once.
     pub max_steps: u64,
+    /// Warp instructions that all CTAs of a launch together may execute.
+    pub max_launch_steps: u64,
     /// Maximum number of bytes for global memory, running CTAs, the checks' shadow memory and recordings
     /// together.
     pub max_memory: u64,
@@ -82,6 +84,7 @@ impl Default for Options {
     fn default() -> Self {
         Options {
             max_steps: 500_000_000,
+            max_launch_steps: u64::MAX,
             max_memory: 16 << 30,
             threads: 0,
             warp_size: WarpSize::W32,
@@ -309,6 +312,8 @@ impl Emulator {
             warp_size: size,
             warps: (size.warps(config.block.volume()) * halves) as u32,
             max_steps: o.max_steps,
+            max_launch_steps: o.max_launch_steps,
+            executed: AtomicU64::new(0),
             epoch: o.epoch,
             cancel: &o.cancel,
             observe: plan.map(|plan| Observe { plan, kernel: prlx_trace::FuncId(code.kernel.0) }),

@@ -226,6 +226,7 @@ impl Cta {
                 WARP_QUANTUM
             };
             let rng = hostile.then_some(&mut self.rng);
+            let before = self.state.clock;
             let ran = match warp {
                 wave if launch.code.exec.is_some() => {
                     wave::run(wave, launch, &mut self.state, check, burst).map_err(|(half, f)| (at + half, f))
@@ -241,9 +242,17 @@ impl Cta {
             steps += 1;
             self.complete_barriers(launch, check);
             let waited_long = self.budget_used() > launch.max_wait();
+            if launch.exceeds_limit(self.state.clock - before) {
+                return Err(deadlock::step_limit(
+                    launch,
+                    "the launch",
+                    launch.max_launch_steps,
+                    &[self.paused()],
+                ));
+            }
             if self.state.clock > launch.max_steps || steps > launch.max_steps || waited_long {
                 let whole = format!("CTA {}", self.state.position);
-                return Err(deadlock::step_limit(launch, &whole, &[self.paused()]));
+                return Err(deadlock::step_limit(launch, &whole, launch.max_steps, &[self.paused()]));
             }
             let used = self.budget_used() - begun;
             if used > budget || self.at_cluster_barrier() && self.missing_at_cluster_barrier().is_none() {

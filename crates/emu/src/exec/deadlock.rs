@@ -197,10 +197,10 @@ pub fn error(launch: &Launch<'_>, whole: &str, parts: &[PausedCta<'_>], waiting:
     Error::new(ErrorKind::Stuck, format!("{what}; kernel `{name}`{lines}"))
 }
 
-/// The error of a launch that reaches the step limit: where the threads of these CTAs are. `whole` names what
-/// has used up the limit.
-pub fn step_limit(launch: &Launch<'_>, whole: &str, parts: &[PausedCta<'_>]) -> Error {
-    let (name, steps, lines) = (&launch.code.name, launch.max_steps, positions(launch, parts, whole));
+/// The error of a launch that reaches the limit of `steps`: where the threads of these CTAs are. `whole` names
+/// what has used up the limit.
+pub fn step_limit(launch: &Launch<'_>, whole: &str, steps: u64, parts: &[PausedCta<'_>]) -> Error {
+    let (name, lines) = (&launch.code.name, positions(launch, parts, whole));
     let text =
         format!("{whole} did not end within the step limit of {steps} instructions; kernel `{name}`{lines}");
     Error::new(ErrorKind::Stuck, text).help("if the kernel only takes long, raise the limit with --max-steps")

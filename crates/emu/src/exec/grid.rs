@@ -368,7 +368,7 @@ impl Grid<'_> {
             return Some(deadlock::only_waits(self.launch, &parts()));
         }
         (watch.waited() > self.launch.max_wait())
-            .then(|| deadlock::step_limit(self.launch, "the grid", &parts()))
+            .then(|| deadlock::step_limit(self.launch, "the grid", self.launch.max_steps, &parts()))
     }
     /// Starts the next cluster, if there is one.
     fn begin(&self, spare: &mut Vec<Cluster>) -> Option<Cluster> {

@@ -1,6 +1,6 @@
 //! The data that all CTAs of a launch share.
 
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, OnceLock};
 
 use prlx_driver::{Error, ErrorKind, LaunchConfig};
@@ -51,6 +51,10 @@ pub struct Launch<'a> {
     pub warps: u32,
     /// The most warp instructions that a CTA may execute.
     pub max_steps: u64,
+    /// The most warp instructions that all CTAs together may execute.
+    pub max_launch_steps: u64,
+    /// Warp instructions that all CTAs have executed; counted only if they are limited.
+    pub executed: AtomicU64,
     /// The value of `%globaltimer` at the first step, in nanoseconds.
     pub epoch: u64,
     /// Whether the caller wants the launch to end.
@@ -94,6 +98,11 @@ impl Launch<'_> {
             }
             false => Ok(()),
         }
+    }
+    /// Counts warp instructions that a CTA has executed. Returns whether the launch has executed too many.
+    pub fn exceeds_limit(&self, steps: u64) -> bool {
+        self.max_launch_steps != u64::MAX
+            && self.executed.fetch_add(steps, Relaxed).saturating_add(steps) > self.max_launch_steps
     }
     /// The budget that a CTA, or a launch that only waits, may use up. It counts an atomic or a volatile
     /// access as many instructions, so that a long wait ends sooner than long work.

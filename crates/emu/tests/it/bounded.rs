@@ -57,6 +57,18 @@ fn measure() {
         let says = ["100000 instructions", "the grid (744 CTAs have not begun) wait for each other"];
         assert!(e.kind == ErrorKind::Stuck && says.iter().any(|s| e.message.contains(s)), "{e}");
     }
+    // One CTA among many may take long, if all together do not.
+    let long = "mov.u32 %r2, 0; setp.ne.u32 %p1, %r61, 7; @%p1 bra E;\n A: add.u32 %r2, %r2, 1; setp.lt.u32 %p2, %r2, 30000; @%p2 bra A;\n\
+        E: atom.global.add.u32 %r1, [%rd0], 1;";
+    for seed in [0, 1] {
+        let mut limited = case(long, 500, 1, 0);
+        limited.options.max_launch_steps = 110_000;
+        assert_eq!(limited.seed(seed).unwrap().0, [500]);
+        limited.options.max_launch_steps = 80_000;
+        let e = limited.seed(seed).unwrap_err();
+        let text = "the launch did not end within the step limit of 80000 instructions";
+        assert!(e.kind == ErrorKind::Stuck && e.message.contains(text), "{e}");
+    }
     // Recursion and prints, as much as they like.
     let print = "{ .param .b64 a; .param .b64 b; .param .b32 r; mov.u64 %rd5, text; cvta.global.u64 %rd5, %rd5; st.param.b64 [a], %rd5;\n\
         st.param.b64 [b], 0; call (r), vprintf, (a, b); }";

@@ -33,10 +33,11 @@ const FLOW_ROUNDS: usize = 3;
 /// CTAs that are added at most, for one of these runs.
 const MORE_CTAS: usize = 32;
 
-/// Instructions of all CTAs together that a launch of a GPU may take on the CPU device: about a minute.
+/// Instructions of all CTAs together that a launch of a GPU may take on the CPU device: about a minute. One CTA
+/// may take as many.
 const GPU_LAUNCH_STEPS: u64 = 100_000_000;
 
-/// Instructions that one CTA of such a launch may take at least.
+/// Instructions for each CTA that such a launch may take at least.
 const GPU_CTA_STEPS: u64 = 1 << 16;
 
 /// What a report says of causes of launches of a GPU.
@@ -369,12 +370,15 @@ fn run_again(
     check: Option<Checks>,
     request: FlowRequest,
 ) -> Result<(DataFlow, Findings, Result<Vec<Output>, String>)> {
+    let of_gpu = origin != Origin::CpuDevice;
     let options = DeviceOptions {
         device: DeviceChoice::Cpu,
         check,
         dataflow: Some(request),
         timeout: None,
-        max_steps: if origin == Origin::CpuDevice { device.max_steps } else { Some(steps_of_cta(job)) },
+        max_steps: if of_gpu { Some(GPU_LAUNCH_STEPS) } else { device.max_steps },
+        max_launch_steps: of_gpu
+            .then(|| job.config.grid.volume().saturating_mul(GPU_CTA_STEPS).max(GPU_LAUNCH_STEPS)),
         ..device.clone()
     };
     let mut device = Device::open(&options)?;
@@ -412,11 +416,6 @@ fn one_source(sides: [&Side; 2]) -> bool {
     let edited =
         sides[0].files.iter().any(|(path, _)| text(0, path).zip(text(1, path)).is_some_and(|(a, b)| a != b));
     !lines.is_disjoint(&others) && !edited
-}
-
-/// Instructions that each CTA of a launch of a GPU may take.
-fn steps_of_cta(job: &Job) -> u64 {
-    (GPU_LAUNCH_STEPS / job.config.grid.volume().max(1)).max(GPU_CTA_STEPS)
 }
 
 /// Puts the buffers that share an allocation in its place.

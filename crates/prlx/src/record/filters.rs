@@ -20,10 +20,18 @@ const LISTED: usize = 24;
 /// is one.
 ///
 /// # Errors
-/// If `--kernel` or `--function` leaves out the kernel, or no recorded site matches `--line` and `--class`.
+/// If the module has no function, `--kernel` or `--function` leaves out the kernel, or no recorded site matches
+/// `--line` and `--class`.
 pub fn check_code_filters(recorder: &RecorderOptions, plan: &Plan, kernel: Option<&str>) -> Result<()> {
     let module = &plan.module;
     let names: Vec<&str> = module.functions.iter().map(|f| f.name.as_str()).collect();
+    if names.is_empty() {
+        return Err(Error::new(
+            ErrorKind::Unsupported,
+            "the module has no function, so nothing can be recorded",
+        )
+        .into());
+    }
     for (option, patterns) in [("--kernel", &recorder.kernels), ("--function", &recorder.functions)] {
         if let Some(kernel) = kernel {
             require_kernel(option, patterns, kernel)?;
