@@ -89,6 +89,7 @@ impl DeviceArgs {
             seed: self.seed,
             max_steps: self.max_steps,
             max_memory: self.max_memory,
+            turn: None,
             timeout: self.timeout,
             max_printed: self.max_printed,
             check: self.check,

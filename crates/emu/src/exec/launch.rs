@@ -51,6 +51,8 @@ pub struct Launch<'a> {
     pub warps: u32,
     /// The most warp instructions that a CTA may execute.
     pub max_steps: u64,
+    /// The most steps of a warp's turn under seed 0.
+    pub turn: u32,
     /// The value of `%globaltimer` at the first step, in nanoseconds.
     pub epoch: u64,
     /// Whether the caller wants the launch to end.

@@ -16,9 +16,13 @@ use super::calibrate::{calibrate, empty_region, track_memory};
 use super::machine_code;
 use super::markers::ProfileOptions;
 use crate::Monitor;
-use crate::device::Device;
+use crate::device::{Device, DeviceOptions};
 use crate::record;
 use crate::record::kernel_resources::keep_resident;
+
+/// Steps of a warp's turn on the CPU device. All warps of a CTA advance together, so that a warp which has
+/// more to do arrives later than the others.
+const TURN: u32 = 1;
 
 /// A profile of launch files.
 #[derive(Debug)]
@@ -42,7 +46,7 @@ pub fn profile_launch_files(
     options: &ProfileOptions,
     monitor: &Monitor<'_>,
 ) -> Result<LaunchProfile> {
-    let device = Device::open(&options.device)?;
+    let device = Device::open(&DeviceOptions { turn: Some(TURN), ..options.device.clone() })?;
     let mut profiler = Profiler { options, device, notes: Vec::new(), calibrations: Vec::new() };
     let mut trace = Trace::default();
     let (mut printed, mut stopped) = (Vec::new(), None);
