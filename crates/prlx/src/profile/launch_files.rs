@@ -7,7 +7,7 @@ use prlx_driver::occupancy::threads_per_sm;
 use prlx_driver::{Job, RecordOptions};
 use prlx_instrument::Rewrite;
 use prlx_isa::image::Target;
-use prlx_plan::{Filter, Unavailable};
+use prlx_plan::{Filter, UNPROBED, Unavailable};
 use prlx_timeline::{Calibration, Note, Timeline};
 use prlx_trace::names::display_name;
 use prlx_trace::{Nanos, Printed, Trace};
@@ -18,7 +18,6 @@ use super::markers::ProfileOptions;
 use crate::Monitor;
 use crate::device::{Device, DeviceOptions};
 use crate::record;
-use crate::record::kernel_resources::keep_resident;
 
 /// Steps of a warp's turn on the CPU device. All warps of a CTA advance together, so that a warp which has
 /// more to do arrives later than the others.
@@ -53,7 +52,6 @@ pub fn profile_launch_files(
     for path in launches {
         monitor.check()?;
         let job = record::load(path, &options.device)?;
-        job.require_ptx("profiles")?;
         let (one, text, fault) = profiler.profile(&job, path, monitor)?;
         printed.push(text);
         stopped = stopped.or(fault);
@@ -135,17 +133,29 @@ impl Profiler<'_> {
         Filter { kernels, warps, ..Filter::default() }
     }
 
-    /// Inserts the code for markers; on a GPU, in the form that keeps the occupancy if there is one.
+    /// Places the markers, with code for them if the device or the options need it; on a GPU, in the form that
+    /// keeps the occupancy if there is one.
     fn rewrite(&mut self, job: &Job) -> Result<Rewrite> {
-        let program = self.options.program(self.filter(job));
-        let rewrite =
-            prlx_instrument::rewrite(&job.text, &job.module, &program, &|path| job.source_text(path))
-                .with_context(|| format!("cannot profile {}", job.module))?;
-        record::require_lines(&self.options.lines, &rewrite.plan.module)?;
-        if rewrite.plan.probe_state.tracks.is_none() {
-            bail!("{}", no_markers(&rewrite, job, self.options));
+        let options = self.options;
+        if options.machine_code && job.object.is_some() {
+            bail!(
+                "{} is machine code already: --machine-code compares PTX with what the assembler makes of it",
+                job.module
+            );
         }
-        Ok(keep_resident(rewrite, &program, job, &mut self.device))
+        let program = options.program(self.filter(job));
+        let code = options.rewritten || options.machine_code;
+        let rewrite = record::instrument(job, &program, &mut self.device, code)
+            .with_context(|| format!("cannot profile {}", job.module))?;
+        record::require_lines(&options.lines, &rewrite.plan.module)?;
+        // Device functions that this kernel does not call may have markers.
+        let mut functions = rewrite.plan.module.functions.iter().zip(&rewrite.plan.functions);
+        let unmarked = functions
+            .any(|(f, of_plan)| f.name == job.kernel && of_plan.skipped.as_deref() == Some(UNPROBED));
+        if unmarked || rewrite.plan.probe_state.tracks.is_none() {
+            bail!("{}", no_markers(&rewrite, job, options));
+        }
+        Ok(rewrite)
     }
 
     /// Measures the overhead of a kernel's markers. `nanos` is the time of its launch.
