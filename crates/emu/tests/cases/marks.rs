@@ -103,7 +103,7 @@ fn case(path: &Path) -> Result<(), Failed> {
 }
 
 /// A track in one line.
-fn shown(module: &Module, t: &Track) -> String {
+pub(crate) fn shown(module: &Module, t: &Track) -> String {
     let group = t.group.map(|g| format!(" group {g}")).unwrap_or_default();
     let mut text = format!("warp {} lane {} sm {}{group}:", t.warp.0, t.lane, t.sm);
     for r in &t.records.0 {
@@ -304,9 +304,9 @@ fn total(marks: &[Mark], t: &Track) -> BTreeMap<String, [u64; 2]> {
 }
 
 /// Runs the original code with hooks.
-fn observe(job: &Job, plan: &Plan) -> Result<Vec<Track>, Failed> {
+pub(crate) fn observe(job: &Job, plan: &Plan) -> Result<Vec<Track>, Failed> {
     let mut device = emulator();
-    let module = device.load(ModuleCode::Ptx(&job.text))?;
+    let module = device.load(job.code())?;
     let prepared = prepare(&mut device, job)?;
     let seen = device
         .observe(module, &job.kernel, &job.config, &prepared.params, plan)
