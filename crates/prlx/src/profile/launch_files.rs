@@ -90,7 +90,9 @@ impl Profiler<'_> {
         };
         let rewrite = self.rewrite(job)?;
         let pool = track_memory(options, &self.device);
-        let record = RecordOptions { pool, run_original: false };
+        // In machine code the overhead is that of this launch. The other measurements are made of PTX.
+        let run_original = job.object.is_some() && options.rewritten;
+        let record = RecordOptions { pool, run_original };
         let code = self.device.code_to_run(&rewrite, options.rewritten);
         let driver = self.device.driver();
         let mut recorded = prlx_driver::record(driver, code, &rewrite.plan, job, &record)
@@ -100,8 +102,17 @@ impl Profiler<'_> {
         if options.machine_code || gpu.is_some() && !sums {
             self.notes.extend(machine_code::check(job, &rewrite, gpu));
         }
-        // Without inserted code there is no overhead; a launch that hangs is not made again.
-        if (gpu.is_some() || options.rewritten) && recorded.fault.is_none() && !options.is_flight_recorder() {
+        record::warn_of_changes(job, &recorded, monitor);
+        if let Some(original) = &recorded.original {
+            let [marked, bare] = [&recorded.stats, &original.stats].map(|s| s.warp_instructions as f64);
+            let kernel = display_name(&job.kernel);
+            let dilation = (bare > 0.0).then(|| marked / bare);
+            self.calibrations.push(Calibration { kernel, dilation, ..Calibration::default() });
+        } else if (gpu.is_some() || options.rewritten)
+            && recorded.fault.is_none()
+            && !options.is_flight_recorder()
+        {
+            // Without inserted code there is no overhead; a launch that hangs is not made again.
             self.calibrate(job, &rewrite, recorded.stats.nanos, path, monitor);
         }
         drop(activity);
@@ -133,13 +144,14 @@ impl Profiler<'_> {
         Filter { kernels, warps, ..Filter::default() }
     }
 
-    /// Places the markers, with code for them if the device or the options need it; on a GPU, in the form that
-    /// keeps the occupancy if there is one.
+    /// Places the markers, with code for them if the device or the options need it. On a GPU the code has the
+    /// form that keeps the occupancy, if there is one.
     fn rewrite(&mut self, job: &Job) -> Result<Rewrite> {
         let options = self.options;
         if options.machine_code && job.object.is_some() {
             bail!(
-                "{} is machine code already: --machine-code compares PTX with what the assembler makes of it",
+                "{} is machine code already: --machine-code compares PTX with what the assembler makes of \
+                 it",
                 job.module
             );
         }
