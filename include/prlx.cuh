@@ -1,7 +1,11 @@
-// Markers for PRLX: regions and moments inside a kernel. They cost nothing unless PRLX records them.
+// Markers for PRLX: regions and moments inside a kernel, in CUDA and HIP. `prlx profile` turns a marker into a record of the
+// multiprocessor's clock. One header, no library. `-DPRLX_OFF` removes all markers.
 //
-// A marker is a label in its own scope in the PTX, for which the assembler generates no code. `prlx profile` turns it into a
-// record of the multiprocessor's clock. One header, no library. `-DPRLX_OFF` removes all markers.
+// CUDA: a marker is a label in its own scope in the PTX, for which the assembler generates no code.
+//
+// HIP on AMD GPUs: a marker is an `s_nop 0`, and an entry in the section `.prlx.markers`, which is not loaded. The entry is the
+// address of the `s_nop` (`.quad`) and a text (`.asciz`): kind and name, then the words, each a number or the register that
+// holds it, as in "begin_load v5 7". Host code has no markers.
 //
 //     PRLX_BEGIN(load);            PRLX_BEGIN_1(load, tile);            PRLX_BEGIN_2(load, tile, stage);
 //     PRLX_END(load);              PRLX_INSTANT(late);                  PRLX_SWITCH(store);
@@ -14,7 +18,7 @@
 // arithmetic may move across them. PRLX_LOOSE omits the clobber: then memory accesses may move too.
 #pragma once
 
-#if defined(PRLX_OFF)
+#if defined(PRLX_OFF) || defined(__HIP__) && !defined(__AMDGCN__)
 #define PRLX_ASM_(text, ...) ((void)0)
 #elif defined(PRLX_LOOSE)
 #define PRLX_ASM_(text, ...) asm volatile(text : : __VA_ARGS__)
@@ -22,12 +26,25 @@
 #define PRLX_ASM_(text, ...) asm volatile(text : : __VA_ARGS__ : "memory")
 #endif
 
+#if defined(__AMDGCN__)
+// The label is local, so that symbol tables and disassemblies are as without markers. `?`: of the function's group, if it has one.
+#define PRLX_TEXT_(kind, name, words)                                                              \
+    ".Lprlx%=:\n\ts_nop 0\n"                                                                       \
+    "\t.pushsection .prlx.markers,\"?\",@progbits\n"                                                \
+    "\t.quad .Lprlx%=\n\t.asciz \"" kind "_" name words "\"\n\t.popsection"
+// A word is a constant or in a vector register.
+#define PRLX_MARK_0_(kind, name) PRLX_ASM_(PRLX_TEXT_(kind, name, ""), )
+#define PRLX_MARK_1_(kind, name, a) PRLX_ASM_(PRLX_TEXT_(kind, name, " %0"), "iv"((unsigned)(a)))
+#define PRLX_MARK_2_(kind, name, a, b)                                                             \
+    PRLX_ASM_(PRLX_TEXT_(kind, name, " %0 %1"), "iv"((unsigned)(a)), "iv"((unsigned)(b)))
+#else
 #define PRLX_WORD_(i) ".reg .b32 $prlx_p" #i "; mov.b32 $prlx_p" #i ", %" #i "; "
 #define PRLX_MARK_0_(kind, name) PRLX_ASM_("{ $prlx_" kind "_" name ": }", )
 #define PRLX_MARK_1_(kind, name, a) \
     PRLX_ASM_("{ " PRLX_WORD_(0) "$prlx_" kind "_" name ": }", "r"((unsigned)(a)))
 #define PRLX_MARK_2_(kind, name, a, b) \
     PRLX_ASM_("{ " PRLX_WORD_(0) PRLX_WORD_(1) "$prlx_" kind "_" name ": }", "r"((unsigned)(a)), "r"((unsigned)(b)))
+#endif
 
 // Begin and end of a region.
 #define PRLX_BEGIN(name) PRLX_MARK_0_("begin", #name)

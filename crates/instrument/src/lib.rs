@@ -105,10 +105,6 @@ pub fn rewrite_object(
         set.read(bytes).map_err(|e| Error::new(ErrorKind::Unsupported, tokens::span(0, 0), e.what))?;
     let mut plan = Plan::resolve(program, &module, name, sources);
     ptx::fits(&module, &plan)?;
-    if plan.probe_state.tracks.is_some() {
-        let what = "markers can't be inserted into machine code yet";
-        return Err(Error::new(ErrorKind::Unsupported, tokens::span(0, 0), what));
-    }
     let LoweredObject { bytes, refused } = target.lower(bytes, &module, &plan)?;
     for (kernel, why) in refused {
         let functions = plan.functions.iter_mut().zip(&module.functions);

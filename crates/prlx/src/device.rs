@@ -49,6 +49,8 @@ pub struct DeviceOptions {
     pub max_launch_steps: Option<u64>,
     /// CPU device: memory limit in MiB.
     pub max_memory: Option<u64>,
+    /// CPU device: the most steps that a warp executes under seed 0 before it is the next warp's turn.
+    pub turn: Option<u32>,
     /// GPU: time after which a kernel counts as stuck.
     pub timeout: Option<Duration>,
     /// CPU device: checks to make while the kernel runs; `None` makes none and reports none.
@@ -188,6 +190,9 @@ fn open_cpu(options: &DeviceOptions) -> Result<Device> {
     }
     if let Some(n) = options.max_launch_steps {
         emulator.max_launch_steps = n;
+    }
+    if let Some(n) = options.turn {
+        emulator.turn = n;
     }
     if let Some(n) = options.max_memory {
         emulator.max_memory = n.saturating_mul(1 << 20);

@@ -31,6 +31,10 @@ for target in gfx90a gfx1100; do
   $hip --offload-arch=$target -DWRONG=0 causes.hip -o causes.good.$target.co
 done
 $hip --offload-arch=gfx1100 -DWRONG=1 causes.hip -o causes.bad.gfx1100.co
+for target in gfx90a gfx942 gfx950 gfx1030 gfx1100 gfx1201; do
+  $hip -I ../../../include --offload-arch=$target roles.hip -o roles.$target.co
+done
+$hip -I ../../../include --offload-arch=gfx1100 -mwavefrontsize64 roles.hip -o roles.gfx1100-wave64.co
 
 # The compiler warns that the copies of the kernels that only other kernels could call use LDS.
 cl="$clang -cl-std=CL2.0 -cl-kernel-arg-info -ffunction-sections -Wl,--gc-sections -w"

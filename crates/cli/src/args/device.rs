@@ -90,6 +90,7 @@ impl DeviceArgs {
             max_steps: self.max_steps,
             max_launch_steps: None,
             max_memory: self.max_memory,
+            turn: None,
             timeout: self.timeout,
             max_printed: self.max_printed,
             check: self.check,

@@ -56,6 +56,9 @@ pub struct Options {
     pub warp_size: WarpSize,
     /// Stack size in bytes of a thread, for kernels with recursive calls.
     pub stack: u32,
+    /// The most steps that a warp executes under seed 0 before it is the next warp's turn. Short turns take
+    /// more time, and let warps advance together, as on a GPU.
+    pub turn: u32,
     /// Vector instructions of the host that the interpreter may use.
     pub simd: Simd,
     /// Enabled checks. A launch with checks runs on one host thread.
@@ -89,6 +92,7 @@ impl Default for Options {
             threads: 0,
             warp_size: WarpSize::W32,
             stack: 16 << 10,
+            turn: 1 << 14,
             simd: Simd::detect(),
             checks: Checks::NONE,
             dataflow: None,
@@ -314,6 +318,7 @@ impl Emulator {
             max_steps: o.max_steps,
             max_launch_steps: o.max_launch_steps,
             executed: AtomicU64::new(0),
+            turn: o.turn,
             epoch: o.epoch,
             cancel: &o.cancel,
             observe: plan.map(|plan| Observe { plan, kernel: prlx_trace::FuncId(code.kernel.0) }),

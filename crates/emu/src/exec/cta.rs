@@ -38,8 +38,6 @@ use crate::mem::Region;
 use crate::mem::peers::Peers;
 use prlx_lanes::LANES;
 
-/// Steps of a turn of a warp.
-const WARP_QUANTUM: u32 = 1 << 14;
 /// Instructions that an atomic or volatile access counts for in a budget: a CTA with many of them probably
 /// waits for another.
 const SPIN_COST: u64 = 64;
@@ -223,7 +221,7 @@ impl Cta {
                     _ => 1 + self.rng.below(4096),
                 }
             } else {
-                WARP_QUANTUM
+                launch.turn
             };
             let rng = hostile.then_some(&mut self.rng);
             let before = self.state.clock;

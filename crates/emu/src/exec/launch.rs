@@ -55,6 +55,8 @@ pub struct Launch<'a> {
     pub max_launch_steps: u64,
     /// Warp instructions that all CTAs have executed; counted only if they are limited.
     pub executed: AtomicU64,
+    /// The most steps of a warp's turn under seed 0.
+    pub turn: u32,
     /// The value of `%globaltimer` at the first step, in nanoseconds.
     pub epoch: u64,
     /// Whether the caller wants the launch to end.

@@ -15,6 +15,7 @@ use crate::corpus::{Refused, Scheduled, launches, root};
 use libtest_mimic::{Failed, Trial};
 use prlx_driver::{Driver, Job, ModuleCode, RecordOptions, prepare};
 use prlx_emu::{Emulator, Options};
+use prlx_instrument::{AmdGpu, Rewrite};
 use prlx_plan::markers::MarkerOptions;
 use prlx_plan::{Action, Plan, RecordingRequest};
 use prlx_trace::device::tracks::Form;
@@ -51,7 +52,7 @@ fn cases() -> Vec<PathBuf> {
 }
 
 /// One host thread: what kernels do across CTAs is then the same in every run.
-fn emulator() -> Emulator {
+pub(crate) fn emulator() -> Emulator {
     Emulator::new(Options { threads: 1, ..Options::default() })
 }
 
@@ -59,15 +60,36 @@ fn program(marking: MarkerOptions) -> RecordingRequest {
     RecordingRequest::of_markers(marking)
 }
 
+/// The job's module with code for markers.
+pub(crate) fn rewritten(job: &Job, program: &RecordingRequest) -> Result<Rewrite, Failed> {
+    Ok(match &job.object {
+        Some(object) => {
+            prlx_instrument::rewrite_object(&AmdGpu, &object.bytes, &job.module, program, &|_| None)?
+        }
+        None => prlx_instrument::rewrite(&job.text, &job.module, program, &|_| None)?,
+    })
+}
+
+pub(crate) fn code(rewrite: &Rewrite) -> ModuleCode<'_> {
+    match &rewrite.object {
+        Some(object) => ModuleCode::Object(object.set, &object.bytes),
+        None => ModuleCode::Ptx(&rewrite.text),
+    }
+}
+
 fn corpus_kernel(path: &Path, free: bool) -> Result<(), Failed> {
-    let mut job = Job::load(path)?;
+    every_form(&mut Job::load(path)?, free)
+}
+
+/// Hooks and rewritten code leave the same in every form of tracks.
+pub(crate) fn every_form(job: &mut Job, free: bool) -> Result<(), Failed> {
     for lanes in [false, true] {
         let marking =
             MarkerOptions { source: true, outside: OUTSIDE.to_vec(), lanes, ..MarkerOptions::default() };
-        both(&mut job, marking.clone(), free)?;
-        last_ones(&mut job, &marking, free)?;
-        as_spans(&mut job, &marking, free)?;
-        added_up(&mut job, marking, free)?;
+        both(job, marking.clone(), free)?;
+        last_ones(job, &marking, free)?;
+        as_spans(job, &marking, free)?;
+        added_up(job, marking, free)?;
     }
     Ok(())
 }
@@ -103,7 +125,7 @@ fn case(path: &Path) -> Result<(), Failed> {
 }
 
 /// A track in one line.
-fn shown(module: &Module, t: &Track) -> String {
+pub(crate) fn shown(module: &Module, t: &Track) -> String {
     let group = t.group.map(|g| format!(" group {g}")).unwrap_or_default();
     let mut text = format!("warp {} lane {} sm {}{group}:", t.warp.0, t.lane, t.sm);
     for r in &t.records.0 {
@@ -123,7 +145,7 @@ fn shown(module: &Module, t: &Track) -> String {
 /// Runs hooks and rewritten code; the tracks, if they are the same.
 fn both(job: &mut Job, marking: MarkerOptions, free: bool) -> Result<(Module, Vec<Track>), Failed> {
     let lanes = marking.lanes;
-    let rewrite = prlx_instrument::rewrite(&job.text, &job.module, &program(marking), &|_| None)?;
+    let rewrite = rewritten(job, &program(marking))?;
     let kernel = rewrite.module.functions.iter().position(|f| f.name == job.kernel).ok_or("no kernel")?;
     if rewrite.plan.probe_state.tracks.is_none() || rewrite.plan.functions[kernel].skipped.is_some() {
         return Ok(Default::default());
@@ -133,13 +155,8 @@ fn both(job: &mut Job, marking: MarkerOptions, free: bool) -> Result<(Module, Ve
         job.config.seed = seed;
         let hooks = observe(job, &rewrite.plan)?;
         let options = RecordOptions { pool: 8 << 20, ..RecordOptions::default() };
-        let recorded = prlx_driver::record(
-            &mut emulator(),
-            Some(ModuleCode::Ptx(&rewrite.text)),
-            &rewrite.plan,
-            job,
-            &options,
-        )?;
+        let recorded =
+            prlx_driver::record(&mut emulator(), Some(code(&rewrite)), &rewrite.plan, job, &options)?;
         if let Some(fault) = recorded.fault {
             return Err(format!("seed {seed}: {}", fault.message).into());
         }
@@ -191,7 +208,7 @@ fn last_ones(job: &mut Job, marking: &MarkerOptions, free: bool) -> Result<(), F
 fn as_spans(job: &mut Job, marking: &MarkerOptions, free: bool) -> Result<String, Failed> {
     let of = |form| {
         let program = program(MarkerOptions { form, ..marking.clone() });
-        prlx_instrument::rewrite(&job.text, &job.module, &program, &|_| None)
+        rewritten(job, &program)
     };
     let (records, spans) = (of(Form::Records)?, of(Form::Spans)?);
     if !free && records.plan.probe_state.tracks.is_some() {
@@ -215,7 +232,7 @@ fn as_spans(job: &mut Job, marking: &MarkerOptions, free: bool) -> Result<String
 fn added_up(job: &mut Job, marking: MarkerOptions, free: bool) -> Result<String, Failed> {
     let of = |form| {
         let program = program(MarkerOptions { form, ..marking.clone() });
-        prlx_instrument::rewrite(&job.text, &job.module, &program, &|_| None)
+        rewritten(job, &program)
     };
     let (records, sums) = (of(Form::Records)?, of(Form::Sums)?);
     if sums.plan.probe_state.tracks.is_none() || !sums.plan.functions.iter().any(|f| f.skipped.is_none()) {
@@ -256,8 +273,7 @@ fn added_up(job: &mut Job, marking: MarkerOptions, free: bool) -> Result<String,
         }
     }
     let options = RecordOptions { pool: 8 << 20, ..RecordOptions::default() };
-    let recorded =
-        prlx_driver::record(&mut emulator(), Some(ModuleCode::Ptx(&sums.text)), &sums.plan, job, &options)?;
+    let recorded = prlx_driver::record(&mut emulator(), Some(code(&sums)), &sums.plan, job, &options)?;
     let code = recorded.marks.ok_or("no marks")?.tracks;
     for (h, c) in by_hooks.iter().zip(code).filter(|_| !free) {
         let counts = |t: &Track| t.sums.iter().map(|s| (s.mark, s.count)).collect::<Vec<_>>();
@@ -304,9 +320,9 @@ fn total(marks: &[Mark], t: &Track) -> BTreeMap<String, [u64; 2]> {
 }
 
 /// Runs the original code with hooks.
-fn observe(job: &Job, plan: &Plan) -> Result<Vec<Track>, Failed> {
+pub(crate) fn observe(job: &Job, plan: &Plan) -> Result<Vec<Track>, Failed> {
     let mut device = emulator();
-    let module = device.load(ModuleCode::Ptx(&job.text))?;
+    let module = device.load(job.code())?;
     let prepared = prepare(&mut device, job)?;
     let seen = device
         .observe(module, &job.kernel, &job.config, &prepared.params, plan)
@@ -316,7 +332,7 @@ fn observe(job: &Job, plan: &Plan) -> Result<Vec<Track>, Failed> {
 }
 
 /// The first difference; what code has no room for is missing there.
-fn same(hooks: &[Track], code: &[Track], left_out: u64, lanes: bool) -> Result<(), String> {
+pub(crate) fn same(hooks: &[Track], code: &[Track], left_out: u64, lanes: bool) -> Result<(), String> {
     let expected = hooks.len() as u64;
     let missing = left_out * if lanes { 32 } else { 1 };
     if code.len() as u64 > expected || (code.len() as u64) + missing < expected {

@@ -243,6 +243,8 @@ impl<'c> Compiler<'c> {
                 Ok(())
             }
             ("mov", [to, Arg::Name("%clock" | "%clock64")]) => self.clock(to),
+            ("mov", [to, Arg::Name("%globaltimer")]) => self.timer(to),
+            ("mov", [to, Arg::Name("%smid")]) => self.multiprocessor(to),
             ("mov" | "cvt", [to, from]) => self.moved(&parts, to, from),
             ("and" | "or" | "xor" | "not", [to, rest @ ..]) if parts[1] == "pred" => {
                 self.logic(parts[0], to, rest)

@@ -6,8 +6,8 @@
 //! # Invariants
 //! EXEC is the same behind each of them.
 
-use prlx_isa::amdgpu::Family;
 use prlx_isa::amdgpu::inst::{Encoding, Value};
+use prlx_isa::amdgpu::{Family, TIMER_TICK};
 
 use super::assembler::{EXEC, sgpr, sgprs, vgpr};
 use super::compile::Compiler;
@@ -145,7 +145,7 @@ impl Compiler<'_> {
 
     fn cycles(&mut self, to: &Arg<'_>) -> Result<(), String> {
         if self.asm.target.family() > Family::Gfx10 {
-            return Err(format!("builtin `clock`: {} has no counter of cycles for code", self.asm.target));
+            return Err(format!("inserted code reads no clock on {}", self.asm.target));
         }
         let first = self.registers.jump;
         self.asm.emit(Encoding::Smem, "s_memtime", &[sgprs(first, 2)]);
@@ -154,6 +154,46 @@ impl Compiler<'_> {
         self.asm.emit(Encoding::Vop1, "v_mov_b32", &[place.half(false), sgpr(first)]);
         if place.wide {
             self.asm.emit(Encoding::Vop1, "v_mov_b32", &[place.half(true), sgpr(first + 1)]);
+        }
+        Ok(())
+    }
+
+    /// Reads the timer that all multiprocessors share, in nanoseconds.
+    pub(super) fn timer(&mut self, to: &Arg<'_>) -> Result<(), String> {
+        if self.asm.target.family() > Family::Gfx10 {
+            return Err(format!("inserted code reads no timer on {}", self.asm.target));
+        }
+        let first = self.registers.jump;
+        self.asm.emit(Encoding::Smem, "s_memrealtime", &[sgprs(first, 2)]);
+        self.wait_for_all();
+        let (to, carry) = (self.place(to)?, vgpr(self.take_scratch(1)?));
+        let (low, tick) = (to.half(false), Value::Integer(TIMER_TICK as i32));
+        self.asm.emit(Encoding::Vop1, "v_mov_b32", &[low, sgpr(first)]);
+        if to.wide {
+            self.two("v_mul_hi_u32", carry, low, tick);
+            self.asm.emit(Encoding::Vop1, "v_mov_b32", &[to.half(true), sgpr(first + 1)]);
+            self.two("v_mul_lo_u32", to.half(true), to.half(true), tick);
+            self.two("v_add_u32", to.half(true), to.half(true), carry);
+        }
+        self.two("v_mul_lo_u32", low, low, tick);
+        Ok(())
+    }
+
+    /// The number of the multiprocessor: all fields that say where the wave runs, the first one lowest.
+    pub(super) fn multiprocessor(&mut self, to: &Arg<'_>) -> Result<(), String> {
+        let to = self.place(to)?.half(false);
+        let mut above = 0;
+        for field in self.asm.target.multiprocessor() {
+            let part = sgpr(self.registers.jump);
+            self.asm.emit(Encoding::Sopk, "s_getreg_b32", &[part, Value::Immediate(field.code())]);
+            match above {
+                0 => self.asm.emit(Encoding::Vop1, "v_mov_b32", &[to, part]),
+                bits => {
+                    let by = Value::Integer(bits as i32);
+                    self.asm.emit(Encoding::Vop3, "v_lshl_or_b32", &[to, part, by, to]);
+                }
+            }
+            above += field.bits;
         }
         Ok(())
     }

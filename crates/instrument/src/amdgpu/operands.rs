@@ -99,10 +99,7 @@ impl Compiler<'_> {
             _ => {
                 let kept = KEPT_SPECIALS.iter().find(|(special, _)| *special == name);
                 let kept = kept.and_then(|(_, kept)| self.registers.state.get(*kept));
-                return kept.map(|place| place.whole()).ok_or_else(|| match builtin(name) {
-                    Some(builtin) => format!("builtin `{builtin}` can't be read by inserted AMD code"),
-                    None => format!("a routine reads `{name}`"),
-                });
+                return kept.map(|place| place.whole()).ok_or_else(|| format!("a routine reads `{name}`"));
             }
         };
         let exec = |high: bool| match self.registers.exec {
@@ -201,15 +198,6 @@ impl Compiler<'_> {
             self.asm.mask1("s_mov", mask, value);
         }
         Ok(())
-    }
-}
-
-/// The builtin of probe programs that reads a special register.
-fn builtin(special: &str) -> Option<&'static str> {
-    match special {
-        "%globaltimer" => Some("time"),
-        "%smid" => Some("sm"),
-        _ => None,
     }
 }
 

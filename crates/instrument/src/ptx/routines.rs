@@ -7,7 +7,7 @@ use crate::ptx::addressing::GRID_WARP;
 use crate::ptx::call_sites::Calls;
 use crate::ptx::lane_state::{StateLayout, visit_of};
 use crate::ptx::lowering::{Lowering, Output, visit_counters};
-use crate::ptx::markers::registers::LoopConstants;
+use crate::ptx::markers::registers::{LoopConstants, open_span_registers};
 use crate::ptx::snippet::Snippet;
 
 /// The routines of a plan.
@@ -63,7 +63,8 @@ impl<'a> Routines<'a> {
     pub fn counters(&self, function: usize) -> impl Iterator<Item = (String, u64)> + use<> {
         let of_plan = self.plan.functions.get(function).unwrap_or(&self.empty);
         let kept = self.state.state_registers(of_plan.trip_counters, 0);
-        kept.into_iter().skip(self.state.shared.len()).map(|kept| (kept.name, kept.size))
+        let spans = open_span_registers(of_plan).into_iter().map(|name| (name, 4));
+        kept.into_iter().skip(self.state.shared.len()).map(|kept| (kept.name, kept.size)).chain(spans)
     }
 
     /// The texts of what is inserted at one place of a function. Events for the same lanes have one.

@@ -14,4 +14,4 @@ mod target;
 
 pub use self::reader::{INSTRUCTION_SET, UNREACHABLE, read};
 pub use self::register::{Native, Register, RegisterMap};
-pub use self::target::{Family, Target};
+pub use self::target::{Family, HardwareField, TIMER_TICK, Target};

@@ -79,6 +79,19 @@ impl Target {
         !matches!(self, Target::Gfx90a | Target::Gfx1030)
     }
 
+    /// The fields of hardware registers that say on which multiprocessor a wave runs, the lowest first: the
+    /// compute unit on gfx9, the workgroup processor on others (AMD's manuals, `HW_ID`, `HW_ID1`, `XCC_ID`).
+    pub fn multiprocessor(self) -> &'static [HardwareField] {
+        const HW_ID: HardwareField = HardwareField { register: 4, first: 8, bits: 8 };
+        const XCC_ID: HardwareField = HardwareField { register: 20, first: 0, bits: 4 };
+        const HW_ID1: HardwareField = HardwareField { register: 23, first: 10, bits: 11 };
+        match self {
+            Target::Gfx90a => &[HW_ID],
+            Target::Gfx942 | Target::Gfx950 => &[HW_ID, XCC_ID],
+            Target::Gfx1030 | Target::Gfx1100 | Target::Gfx1201 => &[HW_ID1],
+        }
+    }
+
     /// What the field of a scalar address holds in GLOBAL and SCRATCH instructions without one.
     pub fn no_scalar_address(self) -> u32 {
         match self.family() {
@@ -93,6 +106,32 @@ impl Target {
         lanes == 64 || (lanes == 32 && self.family() != Family::Gfx9)
     }
 }
+
+/// A field of a hardware register, as `s_getreg` reads it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct HardwareField {
+    /// Number of the register.
+    pub register: u32,
+    /// Its first bit.
+    pub first: u32,
+    /// Number of bits.
+    pub bits: u32,
+}
+
+impl HardwareField {
+    /// The operand of `s_getreg` and `s_setreg`.
+    pub fn code(self) -> u32 {
+        self.register | self.first << 6 | (self.bits - 1) << 11
+    }
+
+    /// The field that such an operand names.
+    pub fn of(code: u32) -> HardwareField {
+        HardwareField { register: code & 63, first: code >> 6 & 31, bits: (code >> 11 & 31) + 1 }
+    }
+}
+
+/// Nanoseconds of a tick of the timer that `s_memrealtime` reads: 100 MHz.
+pub const TIMER_TICK: u32 = 10;
 
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -11,7 +11,8 @@ use std::collections::HashSet;
 use std::fmt::{self, Display, Formatter, Write};
 
 use crate::view::{
-    Base, Derived, Expr, Function, Inst, Loc, LocId, Module, Operand, Reg, SymbolId, Type, VideoSelector,
+    Base, Derived, Expr, Function, Guard, Inst, Loc, LocId, Module, Operand, Reg, SymbolId, Type,
+    VideoSelector,
 };
 
 impl Display for Module {
@@ -132,7 +133,8 @@ impl Shown<'_> {
     fn marks(&self, f: &mut Formatter<'_>, at: u32) -> fmt::Result {
         for mark in self.function.markers.iter().filter(|m| m.at.0 == at) {
             let (kind, payload) = (mark.kind.name(), self.list(&mark.payload));
-            writeln!(f, "         mark {kind} {} {:?} ({payload})", mark.name, mark.passed_by)?;
+            let guard = mark.guard.map(|guard| self.guard(guard)).unwrap_or_default();
+            writeln!(f, "         {guard}mark {kind} {} {:?} ({payload})", mark.name, mark.passed_by)?;
         }
         Ok(())
     }
@@ -147,11 +149,13 @@ impl Shown<'_> {
         }
     }
 
+    fn guard(&self, guard: Guard) -> String {
+        format!("@{}{} ", if guard.negate { "!" } else { "" }, self.reg(guard.reg))
+    }
+
     fn inst(&self, inst: &Inst) -> String {
         let mut s = String::new();
-        if let Some(g) = inst.guard {
-            let _ = write!(s, "@{}{} ", if g.negate { "!" } else { "" }, self.reg(g.reg));
-        }
+        s.extend(inst.guard.map(|guard| self.guard(guard)));
         let _ = write!(s, "{}", inst.semantics.opcode);
         for (i, (operand, role)) in inst.operands.iter().zip(&inst.roles).enumerate() {
             let _ = write!(s, "{} {role:?} {}", if i > 0 { "," } else { "" }, self.operand(operand));

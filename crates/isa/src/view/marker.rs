@@ -1,11 +1,11 @@
-//! Markers: labels of the form `$prlx_KIND_NAME` that say what begins, ends or happens at their position.
-//!
-//! No instruction branches to a marker, so an assembler generates nothing for it.
+//! Markers say what begins, ends or happens at their position. In PTX, a marker is a label of the form
+//! `$prlx_KIND_NAME` that no instruction branches to. Machine code has its own form.
 
 use super::ids::{InstId, LocId};
+use super::inst::Guard;
 use super::operand::Operand;
 
-/// A marker: a label `$prlx_KIND_NAME` that no instruction branches to.
+/// A marker of the source.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Marker {
     /// What the marker says.
@@ -16,15 +16,16 @@ pub struct Marker {
     pub at: InstId,
     /// Which threads that reach the next instruction pass the marker.
     pub passed_by: PassedBy,
-    /// Payload: at most two operands of 32 bits, as they are at the marker. The source moves them to the
-    /// registers `$prlx_p0` and `$prlx_p1`, which are declared in the marker's scope and are not used after
-    /// it.
+    /// The predicate that these threads must have; `None`: all of them pass it.
+    pub guard: Option<Guard>,
+    /// Payload: at most two operands of 32 bits, as they are at the marker. PTX moves them to the registers
+    /// `$prlx_p0` and `$prlx_p1`, which are declared in the marker's scope and are not used after it.
     pub payload: Vec<Operand>,
     /// Source location of the marker.
     pub loc: Option<LocId>,
 }
 
-/// What a marker says. The label spells it.
+/// What a marker says. Its text spells it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum MarkerKind {
     /// A region begins here.
@@ -47,7 +48,7 @@ pub enum MarkerKind {
 }
 
 impl MarkerKind {
-    /// All kinds, with the words that labels use.
+    /// All kinds, with the words for them.
     pub const ALL: [(&str, MarkerKind); 8] = [
         ("begin", MarkerKind::Begin),
         ("end", MarkerKind::End),
@@ -60,11 +61,15 @@ impl MarkerKind {
     ];
     /// Splits a label into kind and name; `None` if the label is no marker.
     pub fn of_label(label: &str) -> Option<(MarkerKind, &str)> {
-        let (word, name) = label.strip_prefix("$prlx_")?.split_once('_')?;
+        Self::of_text(label.strip_prefix("$prlx_")?)
+    }
+    /// Splits `KIND_NAME`; `None` if it is no marker.
+    pub fn of_text(text: &str) -> Option<(MarkerKind, &str)> {
+        let (word, name) = text.split_once('_')?;
         let kind = Self::ALL.iter().find(|k| k.0 == word)?.1;
         (!name.is_empty()).then_some((kind, name))
     }
-    /// The word that labels use for it.
+    /// The word for it.
     pub fn name(self) -> &'static str {
         Self::ALL[self as usize].0
     }

@@ -19,7 +19,7 @@ fn native(inst: &view::Inst) -> Option<Native> {
     inst.semantics.native.get().copied()
 }
 
-const OBJECTS: [&str; 18] = [
+const OBJECTS: [&str; 20] = [
     "control.gfx942.co",
     "control.gfx1100.co",
     "control.gfx1201.co",
@@ -38,6 +38,8 @@ const OBJECTS: [&str; 18] = [
     "descriptors.gfx1030.co",
     "descriptors.gfx1100.co",
     "descriptors.gfx1201.co",
+    "roles.gfx942.co",
+    "roles.gfx1100.co",
 ];
 
 /// `tests/kernels/amd/control.TARGET.view`: the text and the view of a kernel with an if, loops and a call.

@@ -2,6 +2,7 @@
 
 mod amd_assemble;
 mod amd_descriptors;
+mod amd_markers;
 mod amd_objects;
 mod amd_view;
 mod amdgpu;

@@ -37,7 +37,7 @@ pub fn positions(body: &Body<'_>, mark: &view::Marker) -> Result<Vec<MarkerPosit
         PassedBy::All if mark.at.0 < count => {
             return Ok(vec![MarkerPosition {
                 at: At::Before(mark.at),
-                guard: None,
+                guard: mark.guard,
                 part: body.inst(mark.at).block,
             }]);
         }

@@ -66,13 +66,18 @@ pub fn compare_programs(
         true => Some(survey::look_closer(&mut compared, &recorded, (&kernels, &selection.part))?),
         false => None,
     };
-    if options.zoom && locates_visits(session.level) {
+    // A cause shows the operands as well, without another run of the programs.
+    let zoom = options.zoom && locates_visits(session.level);
+    if zoom && survey.is_none() {
         attach_operands(&mut compared.report, &recorded)?;
     }
     let captures = survey.as_ref().and_then(|s| s.captures.as_ref());
     compare_stored_values(&mut compared.report, &recorded, captures)?;
     if let Some(survey) = survey {
         survey.finish(&mut compared.report, options.tolerance);
+        if zoom && compared.report.launches.iter().all(|l| l.causes.is_empty()) {
+            attach_operands(&mut compared.report, &recorded)?;
+        }
     }
     let sides = recorded.sides;
     Ok(ProgramComparison { report: compared.report, scene: compared.scene, sides, folder })

@@ -7,7 +7,7 @@ use prlx_driver::occupancy::threads_per_sm;
 use prlx_driver::{Job, RecordOptions};
 use prlx_instrument::Rewrite;
 use prlx_isa::image::Target;
-use prlx_plan::{Filter, Unavailable};
+use prlx_plan::{Filter, UNPROBED, Unavailable};
 use prlx_timeline::{Calibration, Note, Timeline};
 use prlx_trace::names::display_name;
 use prlx_trace::{Nanos, Printed, Trace};
@@ -16,9 +16,12 @@ use super::calibrate::{calibrate, empty_region, track_memory};
 use super::machine_code;
 use super::markers::ProfileOptions;
 use crate::Monitor;
-use crate::device::Device;
+use crate::device::{Device, DeviceOptions};
 use crate::record;
-use crate::record::kernel_resources::keep_resident;
+
+/// Steps of a warp's turn on the CPU device. All warps of a CTA advance together, so that a warp which has
+/// more to do arrives later than the others.
+const TURN: u32 = 1;
 
 /// A profile of launch files.
 #[derive(Debug)]
@@ -42,14 +45,13 @@ pub fn profile_launch_files(
     options: &ProfileOptions,
     monitor: &Monitor<'_>,
 ) -> Result<LaunchProfile> {
-    let device = Device::open(&options.device)?;
+    let device = Device::open(&DeviceOptions { turn: Some(TURN), ..options.device.clone() })?;
     let mut profiler = Profiler { options, device, notes: Vec::new(), calibrations: Vec::new() };
     let mut trace = Trace::default();
     let (mut printed, mut stopped) = (Vec::new(), None);
     for path in launches {
         monitor.check()?;
         let job = record::load(path, &options.device)?;
-        job.require_ptx("profiles")?;
         let (one, text, fault) = profiler.profile(&job, path, monitor)?;
         printed.push(text);
         stopped = stopped.or(fault);
@@ -88,7 +90,9 @@ impl Profiler<'_> {
         };
         let rewrite = self.rewrite(job)?;
         let pool = track_memory(options, &self.device);
-        let record = RecordOptions { pool, run_original: false };
+        // In machine code the overhead is that of this launch. The other measurements are made of PTX.
+        let run_original = job.object.is_some() && options.rewritten;
+        let record = RecordOptions { pool, run_original };
         let code = self.device.code_to_run(&rewrite, options.rewritten);
         let driver = self.device.driver();
         let mut recorded = prlx_driver::record(driver, code, &rewrite.plan, job, &record)
@@ -98,8 +102,17 @@ impl Profiler<'_> {
         if options.machine_code || gpu.is_some() && !sums {
             self.notes.extend(machine_code::check(job, &rewrite, gpu));
         }
-        // Without inserted code there is no overhead; a launch that hangs is not made again.
-        if (gpu.is_some() || options.rewritten) && recorded.fault.is_none() && !options.is_flight_recorder() {
+        record::warn_of_changes(job, &recorded, monitor);
+        if let Some(original) = &recorded.original {
+            let [marked, bare] = [&recorded.stats, &original.stats].map(|s| s.warp_instructions as f64);
+            let kernel = display_name(&job.kernel);
+            let dilation = (bare > 0.0).then(|| marked / bare);
+            self.calibrations.push(Calibration { kernel, dilation, ..Calibration::default() });
+        } else if (gpu.is_some() || options.rewritten)
+            && recorded.fault.is_none()
+            && !options.is_flight_recorder()
+        {
+            // Without inserted code there is no overhead; a launch that hangs is not made again.
             self.calibrate(job, &rewrite, recorded.stats.nanos, path, monitor);
         }
         drop(activity);
@@ -131,17 +144,30 @@ impl Profiler<'_> {
         Filter { kernels, warps, ..Filter::default() }
     }
 
-    /// Inserts the code for markers; on a GPU, in the form that keeps the occupancy if there is one.
+    /// Places the markers, with code for them if the device or the options need it. On a GPU the code has the
+    /// form that keeps the occupancy, if there is one.
     fn rewrite(&mut self, job: &Job) -> Result<Rewrite> {
-        let program = self.options.program(self.filter(job));
-        let rewrite =
-            prlx_instrument::rewrite(&job.text, &job.module, &program, &|path| job.source_text(path))
-                .with_context(|| format!("cannot profile {}", job.module))?;
-        record::require_lines(&self.options.lines, &rewrite.plan.module)?;
-        if rewrite.plan.probe_state.tracks.is_none() {
-            bail!("{}", no_markers(&rewrite, job, self.options));
+        let options = self.options;
+        if options.machine_code && job.object.is_some() {
+            bail!(
+                "{} is machine code already: --machine-code compares PTX with what the assembler makes of \
+                 it",
+                job.module
+            );
         }
-        Ok(keep_resident(rewrite, &program, job, &mut self.device))
+        let program = options.program(self.filter(job));
+        let code = options.rewritten || options.machine_code;
+        let rewrite = record::instrument(job, &program, &mut self.device, code)
+            .with_context(|| format!("cannot profile {}", job.module))?;
+        record::require_lines(&options.lines, &rewrite.plan.module)?;
+        // Device functions that this kernel does not call may have markers.
+        let mut functions = rewrite.plan.module.functions.iter().zip(&rewrite.plan.functions);
+        let unmarked = functions
+            .any(|(f, of_plan)| f.name == job.kernel && of_plan.skipped.as_deref() == Some(UNPROBED));
+        if unmarked || rewrite.plan.probe_state.tracks.is_none() {
+            bail!("{}", no_markers(&rewrite, job, options));
+        }
+        Ok(rewrite)
     }
 
     /// Measures the overhead of a kernel's markers. `nanos` is the time of its launch.

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use prlx_driver::job::ArgValue;
-use prlx_driver::{Job, Output, RecordOptions};
+use prlx_driver::{Job, Output, RecordOptions, Recorded};
 use prlx_instrument::Rewrite;
 use prlx_plan::{Plan, RecordingRequest};
 use prlx_trace::check::Findings;
@@ -135,6 +135,17 @@ pub struct RecordedLaunch {
     pub outputs: Vec<Output>,
 }
 
+/// Warns if buffers differ between the recorded run and that of the original code.
+pub(crate) fn warn_of_changes(job: &Job, recorded: &Recorded, monitor: &Monitor<'_>) {
+    if let Some(changed) = recorded.original.as_ref().filter(|b| !b.changed.is_empty()) {
+        monitor.warn(&format!(
+            "{}: {} differ between the recorded and the unrecorded run: the kernel depends on its schedule, or recording changed its result",
+            job.name,
+            changed.changed.join(", ")
+        ));
+    }
+}
+
 /// Records a job.
 ///
 /// If the kernel faults, the recording ends there and its launch holds the fault.
@@ -175,13 +186,7 @@ pub fn record(
         .with_context(|| format!("cannot record {}", job.name))?;
     drop(activity);
     let (findings, printed) = (device.findings(job), device.take_printed());
-    if let Some(changed) = recorded.original.as_ref().filter(|b| !b.changed.is_empty()) {
-        monitor.warn(&format!(
-            "{}: {} differ between the recorded and the unrecorded run: the kernel depends on its schedule, or recording changed its result",
-            job.name,
-            changed.changed.join(", ")
-        ));
-    }
+    warn_of_changes(job, &recorded, monitor);
     if !recorded.damage.is_empty() {
         let what = format!("{}: the recording is damaged: {}", job.name, recorded.damage.join("; "));
         match &recorded.fault {

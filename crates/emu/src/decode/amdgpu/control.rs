@@ -1,9 +1,9 @@
 //! Branches, calls, barriers and other operations that are no arithmetic.
 
-use prlx_isa::amdgpu::Native;
 use prlx_isa::amdgpu::inst::{Reg, Value};
+use prlx_isa::amdgpu::{Native, TIMER_TICK};
 use prlx_isa::view::{Class, Inst, Operand};
-use prlx_lanes::{Args, LANES, Planes, V32};
+use prlx_lanes::{Args, LANES, Planes, V32, V64};
 
 use super::decoder::Decoder;
 use super::masks;
@@ -197,19 +197,28 @@ fn jump(d: &mut Decoder<'_, '_>, view: &Inst, native: &Native) -> Result<(), Emu
     Ok(())
 }
 
-/// A clock, in a pair of scalar registers.
-fn time(d: &mut Decoder<'_, '_>, nanoseconds: bool) -> Result<(), EmuError> {
+/// A clock, in a pair of scalar registers: the counter of cycles, or the timer.
+fn time(d: &mut Decoder<'_, '_>, timer: bool) -> Result<(), EmuError> {
     let operands = d.inst.operands();
     let low = operands.first().and_then(|o| masks::low(o.value));
     let (Some(low), Some(high)) = (low, low.and_then(Reg::next)) else {
         return Err(unsupported("it names no pair of registers"));
     };
     let value = d.b.temp(PlaneKind::W64);
-    d.b.emit_main(Op::Clock(if nanoseconds { Clock::Global } else { Clock::Wide }, value));
+    d.b.emit_main(Op::Clock(if timer { Clock::Global } else { Clock::Wide }, value));
+    if timer {
+        d.alu_all(ticks, Args { dst: [value, 0, 0, 0], src: [value, 0, 0, 0], imm: 0 });
+    }
     let (to_low, to_high) = (d.word(low), d.word(high));
     d.split(value, to_low, to_high);
     d.wrote(&[low, high]);
     Ok(())
+}
+
+/// Nanoseconds as ticks of the timer.
+fn ticks(p: &mut Planes, a: &Args, m: u32) {
+    let nanos = p.get64(a.src[0]);
+    p.put64(a.dst[0], m, V64(nanos.0.map(|n| n / u64::from(TIMER_TICK))));
 }
 
 /// Copies two planes.

@@ -33,7 +33,7 @@ use prlx_trace::device::tracks::{
 };
 use prlx_trace::device::{Context, TrackHead};
 
-use crate::ptx::lowering::Lowering;
+use crate::ptx::lowering::{Lowering, Output};
 use crate::ptx::markers::registers::{
     NEVER, marker_number, missing_word, span_number, span_word, step, wordless,
 };
@@ -64,7 +64,8 @@ impl Lowering<'_> {
         self.context(s);
         self.check_filter(s, "off", "tracks");
         if self.every_lane() {
-            s.ptx("shl.b32 %~a, %~a, 5;\nmov.u32 %~e, %laneid;\nadd.u32 %~a, %~a, %~e;");
+            let lanes = self.plan.warp_size.lanes().trailing_zeros();
+            s.ptx(&format!("shl.b32 %~a, %~a, {lanes};\nmov.u32 %~e, %laneid;\nadd.u32 %~a, %~a, %~e;"));
         }
         s.ptx(&format!(
             "ld.global.u32 %~b, [%~context+{}];
@@ -181,8 +182,12 @@ impl Lowering<'_> {
 
     /// Lowers [`prlx_plan::Action::Room`]: reserves slots for a group of markers.
     pub(in crate::ptx) fn reserve_slots(&self, s: &mut Snippet<'_>, slots: u32) {
+        let kept = self.output == Output::Ptx;
         if self.ring().is_some() {
-            return s.ptx("setp.ne.u32 %~room, %~limit, 0;");
+            if kept {
+                s.ptx("setp.ne.u32 %~room, %~limit, 0;");
+            }
+            return;
         }
         let by = match self.constants.steps.contains(&slots) {
             true => format!("%~{}", step(slots)),
@@ -192,9 +197,21 @@ impl Lowering<'_> {
             "mov.b64 {{%~a, %~b}}, %~at;
              add.u32 %~a, %~a, {by};
              min.u32 %~a, %~a, {LAST};
-             setp.le.u32 %~room, %~a, %~limit;
+             {}
              mov.b64 %~at, {{%~a, %~b}};",
+            if kept { "setp.le.u32 %~room, %~a, %~limit;" } else { "" },
         ));
+    }
+
+    /// The predicate that says whether the lane's track has room for what markers write here. In PTX a
+    /// register keeps it from [`prlx_plan::Action::Room`] on. Routines keep no predicates, so they ask again.
+    fn room(&self, s: &mut Snippet<'_>) -> &'static str {
+        match self.output {
+            Output::Ptx => return "room",
+            Output::Wave if self.ring().is_some() => s.ptx("setp.ne.u32 %~r, %~limit, 0;"),
+            Output::Wave => s.ptx("mov.b64 {%~a, %~b}, %~at;\nsetp.le.u32 %~r, %~a, %~limit;"),
+        }
+        "r"
     }
 
     /// Lowers [`prlx_plan::Action::Span`]: ends a span, begins another, or both.
@@ -208,6 +225,7 @@ impl Lowering<'_> {
         let of = end
             .and_then(|end| Some((end, self.tracks()?, self.tracks()?.spans.get(end.span as usize)?.begin)));
         if let Some((SpanEnd { span, back }, tracks, from)) = of {
+            let room = self.room(s);
             let back = i64::from(back) * SLOT as i64;
             let number = match self.constants.spans.contains(&span) {
                 true => span_number(span),
@@ -226,7 +244,7 @@ impl Lowering<'_> {
             };
             let opened = span_begin_clock(from);
             s.ptx(&format!(
-                "@%~room st.global.v4.u32 [%~at+{}], {{%~{opened}, %~{number}, %~clock, %~{word}}};",
+                "@%~{room} st.global.v4.u32 [%~at+{}], {{%~{opened}, %~{number}, %~clock, %~{word}}};",
                 -back
             ));
         }
@@ -278,6 +296,7 @@ impl Lowering<'_> {
         if let Some(ring) = self.ring() {
             return self.write_ring_entry(s, ring, mark, words);
         }
+        let room = self.room(s);
         let back = i64::from(back) * SLOT as i64;
         let number = if self.constants.marks.contains(&mark) {
             format!("%~{}", marker_number(mark))
@@ -287,26 +306,27 @@ impl Lowering<'_> {
         };
         s.ptx(&format!(
             "mov.u32 %~clock, %clock;
-             @%~room st.global.v2.u32 [%~at+{}], {{%~clock, {number}}};",
+             @%~{room} st.global.v2.u32 [%~at+{}], {{%~clock, {number}}};",
             -back,
         ));
         if !words.is_empty() {
             self.words(s, words);
-            s.ptx(&format!("@%~room st.global.v2.u32 [%~at+{}], {{%~a, %~b}};", SLOT as i64 - back));
+            s.ptx(&format!("@%~{room} st.global.v2.u32 [%~at+{}], {{%~a, %~b}};", SLOT as i64 - back));
         }
     }
 
     /// Writes an entry of a ring.
     fn write_ring_entry(&self, s: &mut Snippet<'_>, ring: Ring, mark: u32, words: &[Word]) {
+        let room = self.room(s);
         self.words(s, words);
         s.ptx(&format!(
             "mov.u32 %~clock, %clock;
              add.u32 %~site, %~who, {};
-             @%~room st.global.v4.u32 [%~at], {{%~clock, %~site, %~turn, %~a}};",
+             @%~{room} st.global.v4.u32 [%~at], {{%~clock, %~site, %~turn, %~a}};",
             mark + 1,
         ));
         if ring.entry > ENTRY {
-            s.ptx(&format!("@%~room st.global.v2.u32 [%~at+{ENTRY}], {{%~b, %~turn}};"));
+            s.ptx(&format!("@%~{room} st.global.v2.u32 [%~at+{ENTRY}], {{%~b, %~turn}};"));
         }
         s.ptx(&format!(
             "mov.b64 {{%~a, %~b}}, %~at;

@@ -28,11 +28,16 @@ pub(super) struct Forms {
 }
 
 impl Forms {
-    /// The forms of these functions.
-    pub(super) fn of<'c, 'a: 'c>(functions: impl Iterator<Item = &'c Code<'a>> + Clone, lanes: u8) -> Forms {
+    /// The forms of these functions, in which markers read the registers `marked` as numbers.
+    pub(super) fn of<'c, 'a: 'c>(
+        functions: impl Iterator<Item = &'c Code<'a>>,
+        marked: impl Iterator<Item = Reg>,
+        lanes: u8,
+    ) -> Forms {
         let mut forms = Forms { lanes, ..Forms::default() };
         forms.masks.insert(Reg::ExecLo);
         forms.words.insert(Reg::Scc);
+        forms.words.extend(marked);
         let mut transparent: Vec<Vec<(Piece, Role)>> = Vec::new();
         for (_, inst) in functions.flat_map(|code| &code.insts) {
             let all = pieces(inst);

@@ -9,6 +9,7 @@ use super::addresses::{Addresses, Destination, inside};
 use super::code::{Code, ends, is_call, length, small};
 use super::evaluated::{self, Operands};
 use super::forms::Forms;
+use super::markers::{SourceMarker, Word};
 use super::names;
 use super::pieces::{Piece, are_vectors, is_guarded, is_transparent, is_vote, pieces};
 use super::semantics;
@@ -35,6 +36,8 @@ pub(super) struct Outside<'m> {
     pub(super) at_entry: Option<Vec<AtEntry>>,
     /// Parameters of the kernel: symbol, offset and size, by offset.
     pub(super) parameters: Vec<(SymbolId, u32, u64)>,
+    /// Markers of the function, in address order.
+    pub(super) markers: &'m [SourceMarker<'m>],
 }
 
 /// What a register holds when the kernel begins.
@@ -148,6 +151,7 @@ pub(super) fn function(
         }
     }
     reader.connect();
+    reader.markers();
     let undefined = reader.undefined.take();
     let mut out = reader.out;
     if let Some(at) = undefined {
@@ -457,6 +461,32 @@ impl Reader<'_> {
             _ => return None,
         };
         Some(Guard { reg: self.reg(register), negate })
+    }
+
+    /// Adds the markers, each before its own instruction. Lanes out of EXEC do not pass it.
+    fn markers(&mut self) {
+        let guard = Guard { reg: self.reg(Register::Mask(Reg::ExecLo)), negate: false };
+        let mut rest = self.outside.markers.iter().peekable();
+        for at in 0..self.out.insts.len() {
+            let native = self.out.insts.get(at).and_then(|inst| inst.semantics.native.get::<Native>());
+            let Some(address) = native.map(|native| native.address) else { continue };
+            while let Some(marker) = rest.next_if(|marker| marker.address == address) {
+                let payload = marker.words.iter().map(|word| match word {
+                    Word::Number(n) => Operand::Int(*n),
+                    Word::Register(reg) => Operand::Reg(self.reg(Register::Word(*reg))),
+                });
+                let payload = payload.collect();
+                self.out.markers.push(view::Marker {
+                    kind: marker.kind,
+                    name: marker.name.to_owned(),
+                    at: view::InstId(small(at)),
+                    passed_by: view::PassedBy::All,
+                    guard: Some(guard),
+                    payload,
+                    loc: None,
+                });
+            }
+        }
     }
 
     /// The address of an argument at this offset.

@@ -29,6 +29,7 @@ mod forms;
 mod function;
 mod groups;
 mod lines;
+mod markers;
 mod module;
 mod names;
 mod pieces;

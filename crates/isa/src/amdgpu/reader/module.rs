@@ -10,6 +10,7 @@ use super::forms::Forms;
 use super::function::{AtEntry, Outside, begins, function, jumps};
 use super::groups::Groups;
 use super::lines::Lines;
+use super::markers::{self, SourceMarker, Word};
 use crate::amdgpu::Native;
 use crate::amdgpu::inst::Reg;
 use crate::amdgpu::object::{
@@ -25,6 +26,7 @@ use crate::view::{Class, FuncId, Module, Space, Symbol, SymbolId, Type};
 pub fn read(object: &CodeObject<'_>) -> Result<Module, Error> {
     let lanes = lanes(object)?;
     let code = functions(object, if lanes == 32 { 32 } else { 64 });
+    let markers = markers::read(object, &code)?;
     let found = follow(object, &code);
     let groups = Groups::of(&code, &found);
     let mut module = Module {
@@ -41,7 +43,10 @@ pub fn read(object: &CodeObject<'_>) -> Result<Module, Error> {
         .iter()
         .map(|(group, members)| {
             let all = members.iter().filter_map(|i| code.get(*i));
-            (*group, Forms::of(all, if lanes == 32 { 32 } else { 64 }))
+            let marked = all.clone().flat_map(|code| of_function(&markers, code)).flat_map(|m| &m.words);
+            let marked =
+                marked.filter_map(|word| if let Word::Register(reg) = word { Some(*reg) } else { None });
+            (*group, Forms::of(all, marked, if lanes == 32 { 32 } else { 64 }))
         })
         .collect();
     let written = |entry| groups.written(entry).to_vec();
@@ -51,6 +56,7 @@ pub fn read(object: &CodeObject<'_>) -> Result<Module, Error> {
         written: &written,
         at_entry: None,
         parameters: Vec::new(),
+        markers: &[],
     };
     let mut lines = Lines::read(object);
     module.files = lines.files();
@@ -68,6 +74,7 @@ pub fn read(object: &CodeObject<'_>) -> Result<Module, Error> {
             all.sort_by_key(|(_, offset, _)| *offset);
             all
         });
+        outside.markers = of_function(&markers, one);
         let mut out = function(one, i, forms, found.get(i).unwrap_or(&none.1), &outside, &mut text);
         // The vote before a branch has the branch's line.
         let mut behind = None;
@@ -79,6 +86,9 @@ pub fn read(object: &CodeObject<'_>) -> Result<Module, Error> {
             };
             behind = inst.loc;
         }
+        for marker in &mut out.markers {
+            marker.loc = out.insts.get(marker.at.index()).and_then(|inst| inst.loc);
+        }
         if let Some(Described { params, param_offsets, limits }) = described {
             (out.params, out.param_offsets, out.limits) = (params, param_offsets, limits);
         }
@@ -86,6 +96,14 @@ pub fn read(object: &CodeObject<'_>) -> Result<Module, Error> {
     }
     module.text = Arc::from(text);
     Ok(module)
+}
+
+/// The markers of a function, of those in address order.
+fn of_function<'m, 'a>(markers: &'m [SourceMarker<'a>], code: &Code<'_>) -> &'m [SourceMarker<'a>] {
+    let last = code.insts.last().map_or(0, |(address, _)| *address);
+    let from = markers.partition_point(|marker| marker.address < code.entry());
+    let to = markers.partition_point(|marker| marker.address <= last);
+    markers.get(from..to).unwrap_or_default()
 }
 
 /// How often it is looked whether the jumps that were found lead to more jumps.

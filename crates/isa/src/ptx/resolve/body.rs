@@ -63,7 +63,7 @@ impl<'a> Builder<'_, 'a> {
                         let passed_by = PassedBy::All;
                         marks.push((
                             next_label,
-                            Marker { kind, name: name.to_owned(), at, passed_by, payload, loc },
+                            Marker { kind, name: name.to_owned(), at, passed_by, guard: None, payload, loc },
                         ));
                     }
                     next_label += 1;

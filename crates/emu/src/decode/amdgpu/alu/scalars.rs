@@ -3,8 +3,10 @@
 //! # Invariants
 //! A scalar step has no guard, and writes all lanes.
 
+use prlx_isa::amdgpu::HardwareField;
 use prlx_isa::amdgpu::inst::table::Role;
 use prlx_isa::amdgpu::inst::{Field, Operand, Reg, Value};
+use prlx_isa::view;
 use prlx_lanes::amd::convert::FromHigh;
 use prlx_lanes::amd::int::{self, scalar::*};
 use prlx_lanes::amd::{Width, float};
@@ -31,7 +33,7 @@ pub(super) fn steps(
         return exec(d, operation, saves, results, sources);
     }
     match name {
-        "s_getreg_b32" => return get_mode(d, results),
+        "s_getreg_b32" => return get_register(d, results),
         "s_setreg_imm32_b32" => return set_mode(d, sources),
         _ => {}
     }
@@ -291,24 +293,24 @@ fn exec(
     Ok(())
 }
 
-/// The parts of the operand of `s_getreg` and `s_setreg`: register, first bit, number of bits.
-fn hardware(code: u32) -> (u32, u32, u32) {
-    (code & 63, code >> 6 & 31, (code >> 11 & 31) + 1)
-}
-
 /// Number of MODE among the hardware registers.
 const MODE: u32 = 1;
 
-/// `s_getreg_b32` of MODE.
-fn get_mode(d: &mut Decoder<'_, '_>, results: &[Operand]) -> Result<(), EmuError> {
-    let (register, offset, size) = hardware(d.inst.get(Field::Simm16));
-    if register != MODE || offset + size > 10 {
-        return Err(unsupported("this hardware register is not simulated"));
-    }
-    let value = d.mode.bits() >> offset & ((1 << size) - 1);
+/// `s_getreg_b32` of MODE, and of the number of the multiprocessor.
+fn get_register(d: &mut Decoder<'_, '_>, results: &[Operand]) -> Result<(), EmuError> {
+    let field = HardwareField::of(d.inst.get(Field::Simm16));
+    let place = d.inst.target().multiprocessor().iter().position(|part| *part == field);
+    let from = match place {
+        // The device has no more multiprocessors than the first field can number.
+        Some(0) => d.b.source(&view::Operand::Special("%smid".to_owned()), view::Type::B32)?,
+        Some(_) => d.b.const32(0),
+        None if field.register == MODE && field.first + field.bits <= 10 => {
+            d.b.const32(d.mode.bits() >> field.first & ((1 << field.bits) - 1))
+        }
+        None => return Err(unsupported("this hardware register is not simulated")),
+    };
     let [result] = results else { return Err(unsupported("it needs one result")) };
     let target = d.target(result, Width::Word)?;
-    let from = d.b.const32(value);
     let args = Args { dst: [target.plane, 0, 0, 0], src: [from, 0, 0, 0], imm: 0 };
     d.b.emit_main(Op::Alu(plain::<Mov<u32>>(d.simd).run, args));
     d.wrote(&result.value.registers());
@@ -317,12 +319,12 @@ fn get_mode(d: &mut Decoder<'_, '_>, results: &[Operand]) -> Result<(), EmuError
 
 /// `s_setreg_imm32_b32` of MODE.
 fn set_mode(d: &mut Decoder<'_, '_>, sources: &[Operand]) -> Result<(), EmuError> {
-    let (register, offset, size) = hardware(d.inst.get(Field::Simm16));
+    let HardwareField { register, first, bits } = HardwareField::of(d.inst.get(Field::Simm16));
     let value = sources.iter().find_map(|o| match o.value {
         Value::Literal(v) => Some(v),
         _ => None,
     });
-    let mode = value.filter(|_| register == MODE).and_then(|v| d.mode.set(offset, size, v));
+    let mode = value.filter(|_| register == MODE).and_then(|v| d.mode.set(first, bits, v));
     d.mode = mode.ok_or_else(|| unsupported("only rounding and denormals of MODE can be set"))?;
     d.b.emit_main(Op::Nop);
     Ok(())
