@@ -1,7 +1,7 @@
 // A chain of launches, each from what the one before left. argv: which of them is another kernel of the same name, how the
 // parameters come (one, buffer; padded: in a structure, for which what lies in its padding comes last), whether its module can
 // be rewritten (new, old), what else is launched (graph), how many of them there are, and how many CTAs each has. With
-// OTHER_BUILD, its kernels have other code and do the same.
+// OTHER_BUILD, its kernels have other code and do the same; with FAULT, the other kernel reads and writes far away.
 #include "cu.h"
 
 static void replace(char *text, const char *from, const char *to) {
@@ -28,6 +28,9 @@ int main(int argc, char **argv) {
 #ifdef OTHER_BUILD
         // The same by other instructions.
         replace(text, "setp.eq.u32 %p2, %r10, 0;\n@%p2", "setp.ne.u32 %p2, %r10, 0;\n@!%p2");
+#endif
+#ifdef FAULT
+        if (i) replace(text, "mul.wide.u32 %rd3, %r6, 4;", "mul.wide.u32 %rd3, %r6, 400000000;");
 #endif
         if (padded) {
             replace(text, "(.param .u32 n, .param .u32 a, .param .u64 x, .param .u64 y)", "(.param .align 8 .b8 all[40])");

@@ -6,8 +6,8 @@
 //! - Every value fits its type. The grid, block and cluster keep to the limits of the hardware and of the
 //!   kernel.
 //! - Tensor maps lie inside their buffers.
-//! - The bytes of a buffer that the launch file describes, and does not give, exist only as long as a result of
-//!   [`Buffer::bytes`].
+//! - The bytes of a buffer that the launch file describes, and does not give, exist only as long as a result
+//!   of [`Buffer::bytes`].
 //!
 //! # Limitations
 //! Pointers in memory, as in a list of buffers, cannot be described.

@@ -7,13 +7,13 @@
 //!
 //! # Invariants
 //! For a comparison, a function is inlined at all calls of both sides, or at none, and only if a location
-//! shows that a compiler inlined it. The result decodes the same streams as the recorded module, step by step. Each of its sites is
-//! one of the recorded module's ([`InlinedModule::recorded`]). Its locations name the call, as compilers'
-//! locations do.
+//! shows that a compiler inlined it. The result decodes the same streams as the recorded module, step by
+//! step. Each of its sites is one of the recorded module's ([`InlinedModule::recorded`]). Its locations name
+//! the call, as compilers' locations do.
 //!
 //! # Limitations
-//! Some calls stay calls: guarded calls, recursive functions, and functions of which nothing was recorded; for
-//! a comparison also calls without a line (recordings before version 8).
+//! Some calls stay calls: guarded calls, recursive functions, and functions of which nothing was recorded;
+//! for a comparison also calls without a line (recordings before version 8).
 
 use std::collections::{BTreeMap, BTreeSet};
 

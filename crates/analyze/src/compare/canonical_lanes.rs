@@ -3,27 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use prlx_trace::{Lane, SiteId};
-
-use crate::align::difference::{FindingKey, LaneFinding};
 use crate::align::divergence;
 use crate::builds::canonical_form::CanonicalForm;
-use crate::decode::VisitCounts;
 use crate::error::Error;
 
 use super::context::Context;
 use super::lane_trees::{LaneStream, canonical_path_of};
-use super::warp_diff::{LaneOutcome, WarpDiff};
-
-/// What the comparison of a lane of two builds gives.
-pub(crate) struct CanonicalDiff {
-    visits: [VisitCounts; 2],
-    /// By side and site: visits that are not compared.
-    uncompared: [BTreeMap<SiteId, u64>; 2],
-    incomparable: u64,
-    found: BTreeMap<FindingKey, LaneFinding>,
-    outcome: LaneOutcome,
-}
+use super::warp_diff::{CanonicalDiff, LaneOutcome, WarpDiff};
 
 /// Compares a lane of two builds. `hashes`: of the lane's paths on both sides, if they are known; lanes with
 /// equal ones are compared once.
@@ -39,21 +25,8 @@ pub(super) fn compare_canonical(
         Some(hashes) => cx.known_of_builds.get(hashes, compare)?,
         None => Arc::new(compare()?),
     };
-    diff.add_to(at[0].1, out);
+    out.add_canonical(at[0].1, &diff);
     Ok(diff.outcome)
-}
-
-impl CanonicalDiff {
-    fn add_to(&self, lane: Lane, out: &mut WarpDiff) {
-        for side in 0..2 {
-            out.visits[side] += self.visits[side];
-            for (site, n) in &self.uncompared[side] {
-                *out.uncompared[side].entry(*site).or_default() += n;
-            }
-        }
-        out.incomparable += self.incomparable;
-        out.add(lane, self.found.clone());
-    }
 }
 
 /// Compares a lane of two builds. If either recording is truncated, nothing is compared: the canonical order

@@ -10,9 +10,8 @@ use crate::builds::canonical_form::CanonicalForm;
 use crate::builds::inlining::inline_all;
 use crate::decode::{CheckedModule, DecodeLimits, lockstep};
 
-use super::canonical_lanes::CanonicalDiff;
 use super::known_lanes::KnownLanes;
-use super::paths::Compared;
+use super::warp_diff::{CanonicalDiff, Compared};
 
 /// What all warps of a pair of launches share.
 pub(crate) struct Context<'a> {
@@ -28,8 +27,8 @@ pub(crate) struct Context<'a> {
     pub equal_words_suffice: bool,
     /// Both sides' mapping to the canonical form. `None` if their sites are the same.
     pub canonical: Option<&'a [CanonicalForm; 2]>,
-    /// By side: the kernel's decode program for all lanes of a warp, made when it is needed; `None` if only the
-    /// decoder of single lanes can run it.
+    /// By side: the kernel's decode program for all lanes of a warp, made when it is needed; `None` if only
+    /// the decoder of single lanes can run it.
     pub lockstep: [OnceLock<Option<lockstep::Program>>; 2],
     /// Lanes whose trees were compared, by a hash of their paths and the steps that their decoders may take.
     pub known: KnownLanes<(u64, u64), Compared>,

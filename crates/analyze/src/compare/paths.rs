@@ -5,20 +5,16 @@ use std::sync::Arc;
 
 use prlx_trace::{LaneMask, SiteId, WarpStream};
 
-use crate::align::difference::LaneDiff;
 use crate::align::divergence;
 use crate::align::execution_tree::LaneTree;
 use crate::decode::lockstep::Lockstep;
-use crate::decode::{self, DecodeLimits, DecodeOutcome, Decoder, PathItem, VisitCounts, lane_words};
+use crate::decode::{self, DecodeLimits, DecodeOutcome, Decoder, PathItem, lane_words};
 use crate::error::Error;
 
 use super::canonical_lanes::compare_canonical;
 use super::context::Context;
 use super::lane_trees::{LaneStream, decoder, ended, path_trees, pruned_path_trees};
-use super::warp_diff::{LaneOutcome, WarpDiff};
-
-/// What differs in a lane, and the visits of both sides.
-pub(crate) type Compared = (LaneDiff, [VisitCounts; 2]);
+use super::warp_diff::{Compared, LaneOutcome, WarpDiff};
 
 pub(super) fn paths(cx: &Context<'_>, a: &WarpStream, b: &WarpStream, lanes: LaneMask, out: &mut WarpDiff) {
     let complete = a.dropped == 0 && b.dropped == 0;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use prlx_trace::{Lane, SiteId};
 
-use crate::align::difference::{FindingKey, LaneFinding};
+use crate::align::difference::{FindingKey, LaneDiff, LaneFinding};
 use crate::decode::VisitCounts;
 use crate::error::Error;
 use crate::report::HashInfo;
@@ -45,12 +45,37 @@ pub(crate) struct WarpDiff {
     pub gave_up: bool,
 }
 
+/// What the comparison of a lane of two builds gives.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct CanonicalDiff {
+    pub visits: [VisitCounts; 2],
+    /// By side and site: visits that are not compared.
+    pub uncompared: [BTreeMap<SiteId, u64>; 2],
+    pub incomparable: u64,
+    pub found: BTreeMap<FindingKey, LaneFinding>,
+    pub outcome: LaneOutcome,
+}
+
+/// What differs in a lane of one build, and the visits of both sides.
+pub(crate) type Compared = (LaneDiff, [VisitCounts; 2]);
+
 impl WarpDiff {
     pub fn add(&mut self, lane: Lane, found: BTreeMap<FindingKey, LaneFinding>) {
         for (key, f) in found {
             let entry = self.found.entry(key).or_insert(WarpFinding { lanes: Vec::new(), hashes: None });
             entry.lanes.push((lane, f));
         }
+    }
+    /// Adds all of a lane of two builds but its outcome.
+    pub fn add_canonical(&mut self, lane: Lane, diff: &CanonicalDiff) {
+        for side in 0..2 {
+            self.visits[side] += diff.visits[side];
+            for (site, n) in &diff.uncompared[side] {
+                *self.uncompared[side].entry(*site).or_default() += n;
+            }
+        }
+        self.incomparable += diff.incomparable;
+        self.add(lane, diff.found.clone());
     }
     pub fn count(&mut self, outcome: LaneOutcome) {
         self.outcomes[outcome as usize] += 1;

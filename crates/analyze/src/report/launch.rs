@@ -17,9 +17,9 @@ pub const HASHED_FOR_ROOM: &str = "there was no room for all decisions, so the h
 
 /// The note on launches whose own decisions were not compared, because other launches of the kernel stand for
 /// them.
-pub const DECIDED_AS_OTHERS: &str = "hashes of its decisions differ, or have no meaning between two builds; no decision \
-     differs in the launches of this kernel that were recorded again, and the memory is equal here (--level path \
-     compares all decisions)";
+pub const DECIDED_AS_OTHERS: &str = "hashes of its decisions differ, or have no meaning between two builds; no \
+     decision differs in the launches of this kernel that were recorded again, and the memory is equal here \
+     (--level path compares all decisions)";
 
 /// Notes that a report of launches that are the same has once, with the number of these launches.
 pub const NOTES_OF_SAME: [&str; 2] = [HASHED_FOR_ROOM, DECIDED_AS_OTHERS];

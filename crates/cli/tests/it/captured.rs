@@ -117,6 +117,27 @@ fn programs_run_as_often_as_it_takes() {
     assert!(code == Some(0) && again(&err) == 1, "{out}{err}");
 }
 
+/// A fault ends the context, and with it what was recorded of all launches that were not copied yet. The side
+/// runs again, one launch at a time.
+#[test]
+fn the_launch_that_faults_is_found_and_explained() {
+    let folder = folder("captured", "fault");
+    let Some(chain) = program_with(&folder, "chain", &["-DFAULT"]) else { return };
+    let (good, bad) = (format!("{chain} -1 one new"), format!("{chain} 2 one new"));
+    let (code, out, err) = prlx(&folder, &["compare", "--a", &good, "--b", &bad], &[]);
+    assert_eq!(code, Some(1), "{out}{err}");
+    assert!(err.contains("a fault lost launches of B: running it again"), "{err}");
+    for part in [
+        "first launch 2",
+        "2 launches are the same",
+        "(class: address)",
+        "mul.wide.u32 %rd3, %r6,",
+        "out-of-bounds   A none   B reads 4 bytes",
+    ] {
+        assert!(out.contains(part), "{part}: {out}{err}");
+    }
+}
+
 /// Hashes of two builds cannot be compared. Digests settle their launches, and the decisions of few stand for
 /// those of the others.
 #[test]

@@ -18,6 +18,9 @@ pub(super) const EXTENSION: &str = "prlx";
 /// removed at the process's end; one that is left belongs to a process that was killed.
 pub const LIVE_EXTENSION: &str = "live";
 
+/// Part of the reason why a launch is not recorded whose context was lost before it was copied.
+pub const LOST: &str = "lost with its context";
+
 /// How the reason begins why a launch was not recorded that needs more device memory than there is.
 pub const NO_ROOM: &str = "there was no room";
 

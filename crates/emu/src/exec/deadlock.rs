@@ -197,8 +197,8 @@ pub fn error(launch: &Launch<'_>, whole: &str, parts: &[PausedCta<'_>], waiting:
     Error::new(ErrorKind::Stuck, format!("{what}; kernel `{name}`{lines}"))
 }
 
-/// The error of a launch that reaches the limit of `steps`: where the threads of these CTAs are. `whole` names
-/// what has used up the limit.
+/// The error of a launch that reaches the limit of `steps`: where the threads of these CTAs are. `whole`
+/// names what has used up the limit.
 pub fn step_limit(launch: &Launch<'_>, whole: &str, steps: u64, parts: &[PausedCta<'_>]) -> Error {
     let (name, lines) = (&launch.code.name, positions(launch, parts, whole));
     let text =

@@ -33,8 +33,8 @@ const FLOW_ROUNDS: usize = 3;
 /// CTAs that are added at most, for one of these runs.
 const MORE_CTAS: usize = 32;
 
-/// Instructions of all CTAs together that a launch of a GPU may take on the CPU device: about a minute. One CTA
-/// may take as many.
+/// Instructions of all CTAs together that a launch of a GPU may take on the CPU device: about a minute. One
+/// CTA may take as many.
 const GPU_LAUNCH_STEPS: u64 = 100_000_000;
 
 /// Instructions for each CTA that such a launch may take at least.

@@ -19,6 +19,8 @@ pub(super) struct Programs<'a> {
     /// Overwrite recordings that are there.
     pub(super) force: bool,
     pub(super) supervisor: Supervisor,
+    /// By side: whether the driver waits for every launch, so that a fault loses no other launch.
+    pub(super) blocking: [bool; 2],
 }
 
 /// Two programs and their first recordings.
@@ -47,7 +49,10 @@ impl Programs<'_> {
             record::remove_recording(&options.folder)?;
         }
         let output = ProgramOutput::ToStderr;
-        let ended = record::run_program(self.commands[side], &options, output, &self.supervisor, monitor)?;
+        let blocking = ["env", "CUDA_LAUNCH_BLOCKING=1"].map(OsString::from);
+        let blocking = blocking.iter().filter(|_| self.blocking[side]);
+        let command: Vec<OsString> = blocking.chain(self.commands[side]).cloned().collect();
+        let ended = record::run_program(&command, &options, output, &self.supervisor, monitor)?;
         if ended.stopped {
             bail!("stopped by a signal, while {} ran", name.to_uppercase());
         }

@@ -48,9 +48,20 @@ pub fn compare_programs(
     };
     let session = &session_options(&options.recorder, selection, &folder)?;
     let supervisor = Supervisor::new()?;
-    let programs = Programs { commands, folder: &folder, force: options.force, supervisor };
+    let mut programs =
+        Programs { commands, folder: &folder, force: options.force, supervisor, blocking: [false; 2] };
     let first = &if options.survey { survey::options(session) } else { session.clone() };
-    let sides = [programs.record(0, "", first, monitor)?, programs.record(1, "", first, monitor)?];
+    let mut sides = [programs.record(0, "", first, monitor)?, programs.record(1, "", first, monitor)?];
+    for side in (0..2).filter(|_| options.survey) {
+        if survey::lost_launches(&sides[side]) {
+            monitor.note(&format!(
+                "a fault lost launches of {}: running it again, one launch at a time",
+                ["A", "B"][side]
+            ));
+            programs.blocking[side] = true;
+            sides[side] = programs.record(side, "-blocking", first, monitor)?;
+        }
+    }
     let names = commands.map(|c| c.iter().map(|w| w.to_string_lossy()).collect::<Vec<_>>().join(" "));
     let kernels = patterns(&options.recorder.kernels)?;
     let mut compared = diff_sessions(

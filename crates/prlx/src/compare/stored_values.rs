@@ -110,6 +110,9 @@ pub(super) fn compare_stored_values(
     if first.is_none() && differing.is_none() {
         report.launches.iter_mut().filter(|l| in_doubt(l)).for_each(LaunchReport::leave_order_open);
     }
+    if first.is_none() && differing.is_none() && options.explain {
+        explain_lost(report, recorded, captures)?;
+    }
     if let Some(i) = explained {
         let launch = &mut report.launches[i];
         let other_input = launch.causes.first().is_some_and(|c| c.class == CauseClass::Input);
@@ -119,6 +122,18 @@ pub(super) fn compare_stored_values(
         }
     }
     report.conclude();
+    Ok(())
+}
+
+/// Explains the first launch that one side alone lost, as to a fault that ended its context, if it was
+/// captured before. What it left is not known.
+fn explain_lost(report: &mut Report, recorded: &Recorded<'_>, captures: Option<&Captures<'_>>) -> Result<()> {
+    let lost = |l: &&mut LaunchReport| l.skipped.iter().filter(|why| why.is_some()).count() == 1;
+    let Some(launch) = report.launches.iter_mut().find(lost) else { return Ok(()) };
+    let Some(pair) = captures.and_then(|c| c.read(launch)) else { return Ok(()) };
+    let options = recorded.options;
+    let how = (options.tolerance, options.diff.strict);
+    explain_launch(launch, (&pair.jobs, Origin::Program), &options.device, how, recorded.monitor)?;
     Ok(())
 }
 

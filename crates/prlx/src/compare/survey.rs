@@ -7,8 +7,8 @@
 //! second run of both programs, which also captures their memory.
 //!
 //! # Invariants
-//! - A launch is `same` only if its decisions, or those of other launches of its kernel, were compared, and its
-//!   memory.
+//! - A launch is `same` only if its decisions, or those of other launches of its kernel, were compared, and
+//!   its memory.
 //! - Other digests are no difference: memory that no launch writes differs from run to run.
 //!
 //! # Limitations
@@ -21,7 +21,7 @@ use anyhow::Result;
 use prlx_analyze::outputs::Tolerance;
 use prlx_analyze::report::{self as reported, LaunchDifference, LaunchReport, Verdict};
 use prlx_analyze::{DiffOptions, Report};
-use prlx_driver::session::{KernelPattern, LaunchPart, Options, Session};
+use prlx_driver::session::{KernelPattern, LOST, LaunchPart, Options, Session};
 use prlx_trace::Level;
 
 use super::captured::Captures;
@@ -59,6 +59,12 @@ pub(super) struct Survey<'a> {
 /// How the first runs are recorded.
 pub(super) fn options(session: &Options) -> Options {
     Options { level: Level::Fingerprint, digest: session.digest.or(Some(DIGESTED)), ..session.clone() }
+}
+
+/// Whether launches of a session are lost with their context, as by a fault of one of them.
+pub(super) fn lost_launches(session: &Session) -> bool {
+    let processes = session.index.iter().flat_map(|index| &index.processes);
+    processes.flat_map(|process| process.skipped.keys()).any(|why| why.contains(LOST))
 }
 
 /// How sessions are compared that were recorded with these options.
@@ -147,7 +153,9 @@ impl Survey<'_> {
 
 /// The launches to look at closer: up to the culprit if there is one, the first ones of each kernel.
 fn choose(launches: &[LaunchReport], culprit: Option<usize>) -> Vec<usize> {
-    let in_doubt = |l: &LaunchReport| l.verdict != Verdict::Same && l.skipped == [None, None];
+    // A launch that faults on one side is lost there, and captured before.
+    let recorded = |l: &LaunchReport| l.skipped.iter().any(Option::is_none);
+    let in_doubt = |l: &LaunchReport| l.verdict != Verdict::Same && recorded(l);
     let culprit = culprit.filter(|i| in_doubt(&launches[*i]));
     let mut of_kernel: BTreeMap<&str, usize> = BTreeMap::new();
     let mut chosen: Vec<usize> = Vec::new();
@@ -176,7 +184,7 @@ fn position(
     let process = match_processes(again).pairs.iter().position(|p| *p == pair)? as u64;
     made.iter().position(|now| {
         let same = (now.process, now.launch, &now.kernel) == (process, launch.launch, &launch.kernel);
-        same && now.skipped == [None, None]
+        same && now.skipped.iter().any(Option::is_none)
     })
 }
 
@@ -236,7 +244,7 @@ mod tests {
         assert_eq!(choose(&launches, Some(30)), [1, 2, 30]);
         launches.splice(..0, (0..20).map(|i| launch(&format!("m{i}"), Verdict::Unknown)));
         assert_eq!(choose(&launches, Some(50)), [0, 1, 2, 3, 4, 5, 6, 50]);
-        launches.iter_mut().for_each(|l| l.skipped[0] = Some("it has no PTX".into()));
+        launches.iter_mut().for_each(|l| l.skipped = [0, 1].map(|_| Some("it has no PTX".into())));
         assert!(choose(&launches, Some(3)).is_empty());
     }
 

@@ -20,8 +20,8 @@ const LISTED: usize = 24;
 /// is one.
 ///
 /// # Errors
-/// If the module has no function, `--kernel` or `--function` leaves out the kernel, or no recorded site matches
-/// `--line` and `--class`.
+/// If the module has no function, `--kernel` or `--function` leaves out the kernel, or no recorded site
+/// matches `--line` and `--class`.
 pub fn check_code_filters(recorder: &RecorderOptions, plan: &Plan, kernel: Option<&str>) -> Result<()> {
     let module = &plan.module;
     let names: Vec<&str> = module.functions.iter().map(|f| f.name.as_str()).collect();

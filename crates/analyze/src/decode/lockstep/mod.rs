@@ -12,8 +12,8 @@
 //!   is left to the decoder of single lanes, which says what is wrong.
 //!
 //! # Limitations
-//! - Calls of recorded functions must be inlined before. Kernels with others are left to the decoder of single
-//!   lanes.
+//! - Calls of recorded functions must be inlined before. Kernels with others are left to the decoder of
+//!   single lanes.
 
 mod ops;
 mod program;

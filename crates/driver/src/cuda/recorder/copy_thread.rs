@@ -26,6 +26,7 @@ use crate::cuda::recorder::layout::{Area, CURSOR, GENERATIONS, Layout, UsedRange
 use crate::cuda::recorder::limits::IDLE;
 use crate::cuda::recorder::shared::Shared;
 use crate::cuda::recorder::state::{Generation, Ownership, Phase, PlacedLaunch, Progress, State};
+use crate::session::LOST;
 
 /// Pause between two rounds while launches run.
 const BUSY: Duration = Duration::from_micros(300);
@@ -354,7 +355,7 @@ impl CopyThread {
                         launches,
                         dead: Some(dead),
                     }),
-                    None => Err((launches, format!("lost with its context: {dead}"))),
+                    None => Err((launches, format!("{LOST}: {dead}"))),
                 }
             }
         };

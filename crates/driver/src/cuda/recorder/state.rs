@@ -19,6 +19,7 @@ use crate::cuda::library::handles::{Event, Stream};
 use crate::cuda::library::pinned::PinnedBuffer;
 use crate::cuda::recorder::limits::{BRIEF, SHARING};
 use crate::cuda::recorder::size_estimate::SizeHistory;
+use crate::session::LOST;
 
 /// A launch with its slot and its progress.
 pub(super) struct PlacedLaunch {
@@ -455,8 +456,8 @@ impl State {
         if self.survives_context {
             return;
         }
-        let lost = format!("lost with its context: {why}");
-        let late = format!("it had ended, but was not copied before it was lost with its context: {why}");
+        let lost = format!("{LOST}: {why}");
+        let late = format!("it had ended, but was not copied before it was {LOST}: {why}");
         for i in 0..GENERATIONS {
             for placed in self.take(i).into_iter().filter(PlacedLaunch::counts) {
                 self.add_unrecorded(
