@@ -188,10 +188,14 @@ fn position(
     })
 }
 
-/// Takes the decisions of the other launches of a kernel for compared, if no launch of it that was looked at
-/// closer (`closer`) decides differently.
+/// Takes the decisions of the other launches of a kernel for compared, if all decisions of those that were
+/// looked at closer (`closer`) agree.
 fn settle(launches: &mut [LaunchReport], closer: &BTreeSet<usize>) {
-    let decided = |i: &usize| launches[*i].findings_total == 0;
+    let decided = |i: &usize| {
+        let launch = &launches[*i];
+        // All of its decisions were compared, and agree.
+        launch.findings_total == 0 && launch.gaps.iter().all(|gap| Some(gap) == launch.unseen_memory.as_ref())
+    };
     let (alike, other): (Vec<_>, Vec<_>) = closer.iter().copied().partition(decided);
     let kernels = |of: &[usize]| of.iter().map(|i| launches[*i].kernel.clone()).collect::<BTreeSet<_>>();
     let alike = &kernels(&alike) - &kernels(&other);
@@ -260,5 +264,11 @@ mod tests {
         assert_eq!(verdicts[1..], [Verdict::Same, Verdict::Unknown, Verdict::Unknown]);
         assert_eq!(launches[2].gaps, ["what it stored"]);
         assert_eq!(launches[3].gaps, ["hashes cannot be compared"]);
+        // Elements of the launch that was looked at closer are lost.
+        launches[1] = launches[3].clone();
+        launches[1].kernel = "k".to_owned();
+        launches[0].gaps = vec!["elements were lost".into()];
+        settle(&mut launches, &BTreeSet::from([0]));
+        assert_eq!(launches[1].gaps, ["hashes cannot be compared"]);
     }
 }
