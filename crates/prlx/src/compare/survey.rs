@@ -20,7 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use anyhow::Result;
 use prlx_analyze::outputs::Tolerance;
 use prlx_analyze::report::{self as reported, LaunchDifference, LaunchReport, Verdict};
-use prlx_analyze::{DiffOptions, Report};
+use prlx_analyze::{DiffOptions, FindingKind, Report};
 use prlx_driver::session::{KernelPattern, LOST, LaunchPart, Options, Session};
 use prlx_trace::Level;
 
@@ -202,8 +202,9 @@ fn settle(launches: &mut [LaunchReport], closer: &BTreeSet<usize>) {
     for (i, launch) in launches.iter_mut().enumerate() {
         let stopped = launch.faults.iter().any(Option::is_some);
         let open = launch.verdict != Verdict::Same && launch.skipped == [None, None] && !stopped;
-        // Other hashes of memory that differs as well are a difference.
-        let equal = launch.digests_agree || launch.findings_total == 0;
+        // Other decisions are a difference in one build, and so are other values if memory differs as well.
+        let values = launch.findings.iter().all(|f| f.kind == FindingKind::Value);
+        let equal = launch.findings_total == 0 || launch.digests_agree && values;
         if open && equal && !closer.contains(&i) && alike.contains(&launch.kernel) {
             launch.decided_as_others();
         }
@@ -212,6 +213,8 @@ fn settle(launches: &mut [LaunchReport], closer: &BTreeSet<usize>) {
 
 #[cfg(test)]
 mod tests {
+    use prlx_analyze::report::Finding;
+
     use super::*;
 
     #[test]
@@ -264,6 +267,17 @@ mod tests {
         assert_eq!(verdicts[1..], [Verdict::Same, Verdict::Unknown, Verdict::Unknown]);
         assert_eq!(launches[2].gaps, ["what it stored"]);
         assert_eq!(launches[3].gaps, ["hashes cannot be compared"]);
+        // Hashes show that it decides otherwise, although its memory is equal.
+        launches[1] = launches[3].clone();
+        launches[1].kernel = "k".to_owned();
+        (launches[1].digests_agree, launches[1].findings_total) = (true, 1);
+        launches[1].findings = vec![Finding { kind: FindingKind::Branch, ..Finding::default() }];
+        launches[1].verdict = Verdict::Differs;
+        settle(&mut launches, &BTreeSet::from([0]));
+        assert_eq!(launches[1].verdict, Verdict::Differs);
+        launches[1].findings[0].kind = FindingKind::Value;
+        settle(&mut launches, &BTreeSet::from([0]));
+        assert_eq!(launches[1].verdict, Verdict::Same);
         // Elements of the launch that was looked at closer are lost.
         launches[1] = launches[3].clone();
         launches[1].kernel = "k".to_owned();
