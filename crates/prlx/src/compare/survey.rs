@@ -267,7 +267,7 @@ mod tests {
         assert_eq!(verdicts[1..], [Verdict::Same, Verdict::Unknown, Verdict::Unknown]);
         assert_eq!(launches[2].gaps, ["what it stored"]);
         assert_eq!(launches[3].gaps, ["hashes cannot be compared"]);
-        // Hashes show that it decides otherwise, although its memory is equal.
+        // Hashes show that it takes other decisions, although its memory is equal.
         launches[1] = launches[3].clone();
         launches[1].kernel = "k".to_owned();
         (launches[1].digests_agree, launches[1].findings_total) = (true, 1);
