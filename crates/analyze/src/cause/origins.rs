@@ -16,15 +16,18 @@ impl Walk<'_> {
             return;
         }
         if let Some(skipped) = self.skipped_load(pair, p, 1 - side) {
-            let mut places = p.users.map(Some);
-            places[1 - side] = Some(skipped);
+            let mut users = p.users;
+            users[1 - side] = skipped;
+            if self.guards(pair, users) {
+                return;
+            }
             // The checks drop loads that are out of bounds.
             let guarded = self.flows[1 - side].instruction(skipped).is_some_and(|i| i.guard.is_some());
             let (class, what) = match guarded {
                 true => (CauseClass::Guard, "a guard turns this load off in"),
                 false => (CauseClass::Address, "this load is out of bounds and was not made in"),
             };
-            return self.find(pair, class, 1, places, format!("{what} {}", name(1 - side)));
+            return self.find(pair, class, 1, users.map(Some), format!("{what} {}", name(1 - side)));
         }
         if self.counterpart(pair, p) {
             return;

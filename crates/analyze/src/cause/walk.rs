@@ -390,17 +390,26 @@ impl<'a> Walk<'a> {
             self.find(pair, CauseClass::Address, 1, users.map(Some), "the addresses differ".into());
         }
     }
+    /// Follows the guards of two visits, if both have one and these differ. Returns whether they do.
+    pub fn guards(&mut self, pair: usize, users: [At; 2]) -> bool {
+        let guard = |side: usize| {
+            let register = self.flows[side].instruction(users[side])?.guard?.0;
+            Some(self.flows[side].operand(&Operand::Register(register), users[side]))
+        };
+        let (Some(a), Some(b)) = (guard(0), guard(1)) else { return false };
+        let sources = [a, b];
+        let differ = self.differ(&sources, users, 1);
+        if differ {
+            self.push(pair, sources, users, Some(Context::Guard));
+        }
+        differ
+    }
     /// The threads of both sides took different ways before `at`: follows the branch at which they did.
     fn control(&mut self, pair: usize, at: [At; 2]) -> bool {
         let Some(branches) = super::paths::diverge(self.flows, self.code, at) else { return false };
         let Some(instructions) = self.instructions(branches) else { return false };
-        let guards = instructions.map(|i| i.guard.map(|g| Operand::Register(g.0)));
-        if let [Some(a), Some(b)] = guards {
-            let sources = [self.flows[0].operand(&a, branches[0]), self.flows[1].operand(&b, branches[1])];
-            if self.differ(&sources, branches, 1) {
-                self.push(pair, sources, branches, Some(Context::Guard));
-                return true;
-            }
+        if self.guards(pair, branches) {
+            return true;
         }
         let took = [0, 1].map(|s| self.flows[s].visit(branches[s]).map(|v| v.lanes >> branches[s].lane & 1));
         let polarity = instructions.map(|i| i.guard.map(|g| g.1));
