@@ -51,21 +51,22 @@ pub(super) fn compare_launches<'a>(
         block: la.block,
         warp_size: la.warp_size,
         faults: [la, lb].map(|l| l.fault.as_ref().map(|f| Fault { kind: f.kind, text: f.text.clone() })),
-        differences: differences::differences([ma, mb], [la, lb], options.digest_differences),
         dilation: [la, lb].map(dilation),
         ..LaunchReport::default()
     };
-    if at[0].kernel != at[1].kernel {
-        let values = kernel_names::distinguish([&at[0].kernel, &at[1].kernel]);
-        out.differences.push(LaunchDifference { what: LaunchPart::Code, name: "kernel".into(), values });
-    }
-    let with_digests = match options.digest_differences {
-        true => out.differences.clone(),
-        false => differences::differences([ma, mb], [la, lb], true),
+    let differences = |digests: bool| {
+        let mut all = differences::differences([ma, mb], [la, lb], digests);
+        if at[0].kernel != at[1].kernel {
+            let values = kernel_names::distinguish([&at[0].kernel, &at[1].kernel]);
+            all.push(LaunchDifference { what: LaunchPart::Code, name: "kernel".into(), values });
+        }
+        all
     };
-    out.culprit = culprit::culprit([la, lb], &with_digests);
+    let all = differences(true);
+    out.culprit = culprit::culprit([la, lb], &all);
     let digested = [la, lb].into_iter().all(culprit::digested);
-    out.digests_agree = digested && !with_digests.iter().any(|d| d.what == LaunchPart::Output);
+    out.digests_agree = digested && !all.iter().any(|d| d.what == LaunchPart::Output);
+    out.differences = if options.digest_differences { all } else { differences(false) };
     out.padding = culprit::padding([ma, mb], [la, lb], &out.differences);
     out.undigested = [la, lb].map(culprit::undigested);
     if out.skipped.iter().any(Option::is_some) {

@@ -332,6 +332,6 @@ fn outputs_decide(l: &LaunchReport) -> bool {
 }
 
 /// A number of launches in words.
-fn launches(n: usize) -> String {
+pub(super) fn launches(n: usize) -> String {
     format!("{n} {}", if n == 1 { "launch" } else { "launches" })
 }

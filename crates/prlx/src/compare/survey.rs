@@ -27,6 +27,7 @@ use prlx_trace::Level;
 use super::captured::Captures;
 use super::launch_files::CompareOptions;
 use super::program_runs::Recorded;
+use super::stored_values::launches;
 use crate::diff::{Compared, diff_sessions, match_processes};
 
 /// The number of launches that are looked at closer at most.
@@ -93,11 +94,8 @@ pub(super) fn look_closer<'a>(
         return Ok(Survey { captures: None, culprit });
     }
     let (options, monitor) = (recorded.options, recorded.monitor);
-    let n = chosen.len();
-    monitor.note(&format!(
-        "running both programs again to record the decisions of {n} {}",
-        if n == 1 { "launch" } else { "launches" }
-    ));
+    monitor
+        .note(&format!("running both programs again to record the decisions of {}", launches(chosen.len())));
     let numbers: Vec<[u64; 2]> = chosen.iter().map(|i| report.launches[*i].launch).collect();
     let captures = Captures::with_streams(recorded, &numbers, CAPTURED)?;
     let again = captures.sessions();

@@ -42,7 +42,8 @@ pub(crate) fn compare(
     let mut out = Lockstep::default();
     for first in [0, LANES as u8] {
         let half = (lanes.0 >> first) as u32;
-        let Some(pair) = run(program, launches, warps, (first, half), limits) else { continue };
+        let Some(mut pair) = Sides::new(program, launches, warps, (first, half), limits) else { continue };
+        pair.run();
         out.equal.0 |= u64::from(pair.equal) << first;
         out.differ.0 |= u64::from(pair.differ) << first;
         out.unfinished.0 |= u64::from(pair.unfinished) << first;
@@ -66,24 +67,11 @@ pub(crate) fn path_hashes(
     let mut out = BTreeMap::new();
     for first in [0, LANES as u8] {
         let half = (lanes.0 >> first) as u32;
-        let Some(alone) = run(program, [launch], [warp], (first, half), limits) else { continue };
+        let Some(mut alone) = Sides::new(program, [launch], [warp], (first, half), limits) else { continue };
+        alone.run();
         out.extend(lanes_of(alone.equal).map(|l| (first + l as u8, alone.hashes[l])));
     }
     out
-}
-
-/// Runs `lanes` of 32, from lane `first` on, to their end. `None` if a warp cannot be decoded.
-fn run<'a, const N: usize>(
-    program: &'a Program,
-    launches: [&'a Launch; N],
-    warps: [&'a WarpStream; N],
-    (first, lanes): (u8, u32),
-    limits: DecodeLimits,
-) -> Option<Sides<'a, N>> {
-    let mut sides =
-        (lanes != 0).then(|| Sides::new(program, launches, warps, (first, lanes), limits)).flatten()?;
-    sides.run();
-    Some(sides)
 }
 
 fn lanes_of(mut mask: u32) -> impl Iterator<Item = usize> {
@@ -304,6 +292,8 @@ struct Sides<'a, const N: usize> {
 }
 
 impl<'a, const N: usize> Sides<'a, N> {
+    /// `lanes` from lane `first` on, at the kernel's begin. `None` if there are none, or a warp has no words
+    /// to decode.
     fn new(
         program: &'a Program,
         launches: [&'a Launch; N],
@@ -311,6 +301,9 @@ impl<'a, const N: usize> Sides<'a, N> {
         (first, lanes): (u8, u32),
         limits: DecodeLimits,
     ) -> Option<Sides<'a, N>> {
+        if lanes == 0 {
+            return None;
+        }
         let mut all = Vec::with_capacity(N);
         for (launch, warp) in launches.into_iter().zip(warps) {
             all.push(Side::new(program, launch, warp, first, lanes)?);
