@@ -192,7 +192,11 @@ pub fn launch_queued(hidden: HiddenParam, code: i32, called: [Instant; 2]) {
                 // If launches are blocking, the launch's own call returns its fault: the kernel has run.
                 code if launches_are_blocking() && (code == 0 || sticky(code)) => {
                     context.recorder.queued_alone(ticket, stream);
-                    session.append_digested(&context, |queue, _| queue.take_ready(usize::MAX));
+                    // Its digests may still be computed, and the next launch may fault.
+                    session.append_digested(&context, |queue, digests| match code {
+                        0 => queue.wait_and_take(digests),
+                        _ => queue.take_ready(usize::MAX),
+                    });
                 }
                 0 => context.recorder.queued(ticket, stream),
                 _ => context.recorder.cancel(ticket),
