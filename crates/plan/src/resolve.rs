@@ -220,7 +220,7 @@ impl<'a> Prepared<'a> {
                 choice,
                 taken: &written,
                 recorded,
-                checkpoints: request.checkpoints,
+                checkpoints: request.writes_checkpoints(),
                 watched,
                 insertions: bound,
             };

@@ -8,7 +8,7 @@ use std::io::{self, Write};
 
 use crate::device::{COUNT_EVENT, COUNT_MORE, COUNT_WORD};
 use crate::kernel::{Arg, Block, End, Function, Guard, Module, Site, Source, Step};
-use crate::launch::{Host, Lanes, Launch, Origin, WarpStream, warp_hashes};
+use crate::launch::{Host, Lanes, Launch, Origin, StreamHashes, WarpStream, warp_hashes};
 use crate::outputs::OutputContents;
 use crate::process::Process;
 use crate::trace::{Recording, Trace};
@@ -280,6 +280,10 @@ fn launch(out: &mut dyn Write, i: usize, l: &Launch) -> io::Result<()> {
     if !l.ranges.is_empty() {
         let ranges: Vec<String> = l.ranges.iter().map(|r| format!("{} of {}", r.instance, r.name)).collect();
         writeln!(out, "  in {}", ranges.join(", "))?;
+    }
+    if let Some(StreamHashes { warps, control, loaded, stored, signatures }) = l.hashes {
+        let parts = format!("control {control:016x} loaded {loaded:016x} stored {stored:016x}");
+        writeln!(out, "  hashes of {warps} warps: {parts} signatures {signatures:016x}")?;
     }
     if let Some(why) = &l.undigested {
         writeln!(out, "  no digests: {why}")?;

@@ -10,7 +10,9 @@ use crate::kernel::{
     Alu, Arg, Block, End, FaultKind, Fidelity, Function, Guard, Level, Loc, Loop, Module, Node, NodeKind,
     Operand, Param, Scalar, Site, SiteClass, Source, SourceFile, Special, Steered, Step, ThreadResources,
 };
-use crate::launch::{ArgInfo, Fault, Host, Launch, LaunchRange, Origin, Pointee, RangeName, Totals, Window};
+use crate::launch::{
+    ArgInfo, Fault, Host, Launch, LaunchRange, Origin, Pointee, RangeName, StreamHashes, Totals, Window,
+};
 use crate::mark::{Anchor, Mark, MarkKind, Marks, Sum, Track, Via};
 use crate::outputs::OutputContents;
 use crate::process::{Device, Process, Skipped};
@@ -44,6 +46,7 @@ const STRUCTURES: &[Layout] = &[
     Launch::LAYOUT,
     Host::LAYOUT,
     LaunchRange::LAYOUT,
+    StreamHashes::LAYOUT,
     RangeName::LAYOUT,
     Origin::LAYOUT,
     ArgInfo::LAYOUT,

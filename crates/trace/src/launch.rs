@@ -73,6 +73,25 @@ structures! {
         /// The NVTX ranges around the call that launched the kernel, in the order in which they began. Only
         /// for launches of programs.
         #[since(13)] pub ranges: Vec<LaunchRange>,
+        /// Hashes that stand for the streams of all warps, which were not kept. Only at
+        /// [`Level::Fingerprint`].
+        #[since(21)] pub hashes: Option<StreamHashes>,
+    }
+
+    /// Hashes of the streams of all recorded warps of a launch. They compare launches of one build, whose
+    /// warps are recorded alike.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+    pub struct StreamHashes {
+        /// Number of recorded warps.
+        pub warps: u64,
+        /// XXH3-64 of the warps' hashes of control.
+        pub control: u64,
+        /// XXH3-64 of the warps' hashes of loaded values.
+        pub loaded: u64,
+        /// XXH3-64 of the warps' hashes of stored values.
+        pub stored: u64,
+        /// XXH3-64 of the lanes' signatures.
+        pub signatures: u64,
     }
 
     /// An NVTX range around a launch: one that the launching thread pushed and did not pop, or one that any

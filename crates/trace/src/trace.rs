@@ -550,9 +550,14 @@ impl Trace {
             put(&[l.level.code(), l.fault.as_ref().map_or(u8::MAX, |f| f.kind.code())]);
             put(l.skipped.as_deref().unwrap_or_default().as_bytes());
             put(&params.of(l));
-            match streams.root() {
-                0 => return None,
-                root => put(&root.to_le_bytes()),
+            match (l.hashes, streams.root()) {
+                (Some(h), _) => {
+                    [h.warps, h.control, h.loaded, h.stored, h.signatures]
+                        .iter()
+                        .for_each(|n| put(&n.to_le_bytes()));
+                }
+                (None, 0) => return None,
+                (None, root) => put(&root.to_le_bytes()),
             }
             for after in l.args.iter().map(|a| a.after) {
                 let mut bytes = [0; 9];

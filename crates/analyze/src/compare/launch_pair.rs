@@ -19,6 +19,7 @@ use crate::report::{
 
 use super::cluster::FindingClusters;
 use super::context::Context;
+use super::launch_hashes;
 use super::launch_selection::SelectedLaunch;
 use super::launch_streams::streams;
 use super::module_cache::{ModuleCache, forced_names, module};
@@ -87,7 +88,11 @@ pub(super) fn compare_launches<'a>(
     if completed && !known {
         out.unseen_memory = unseen_memory([ma, mb], cx.reach, la.level).map(str::to_owned);
     }
-    let unlike = || needs_one_build(la.level, pairing, &cx).or_else(|| out.reshaped.clone());
+    let kept = || {
+        (la.hashes.is_some() != lb.hashes.is_some())
+            .then(|| "one side has hashes of the whole launch only: record both alike".to_owned())
+    };
+    let unlike = || needs_one_build(la.level, pairing, &cx).or_else(|| out.reshaped.clone()).or_else(kept);
     if let Some(why) = hashing_differs.or_else(unlike) {
         return Ok(not_compared(out, [la, lb], Some(why)));
     }
@@ -137,7 +142,10 @@ fn compare_lanes(
     }
     let mut clusters = FindingClusters::new(options);
     let mut uncompared = UncomparedVisits::default();
-    streams(cx, recordings, same_sites, coverage, &mut clusters, &mut uncompared, &mut gaps)?;
+    match cx.launches.map(|l| l.hashes) {
+        [Some(a), Some(b)] => out.hashes = launch_hashes::compare(cx, [a, b], coverage),
+        _ => streams(cx, recordings, same_sites, coverage, &mut clusters, &mut uncompared, &mut gaps)?,
+    }
     coverage_gaps(coverage, cx.launches, &mut gaps);
     clusters.apply_filter(coverage, &mut gaps);
     if let Some(sides) = cx.canonical {
@@ -151,6 +159,18 @@ fn compare_lanes(
     out.findings_total = out.findings.len() as u64;
     out.order = !options.strict && out.findings_total > 0 && order::decides(&out.findings, exchange(cx));
     out.findings.truncate(options.findings);
+    if let Some(hashes) = &out.hashes {
+        let what = launch_hashes::what_differs(hashes);
+        out.order = !options.strict && launch_hashes::is_order(hashes, exchange(cx));
+        if out.order && out.digests_agree && out.inputs_agree() {
+            out.notes.push(order::accepted(&what, order::DECIDES_THERE));
+        } else {
+            gaps.insert(
+                "5".into(),
+                format!("{what}, which does not tell which threads differ (--level path does)"),
+            );
+        }
+    }
     let mut out = with_verdict(out, gaps);
     out.accept_order_of_threads(out.digests_agree);
     Ok((out, uncompared))

@@ -9,6 +9,7 @@ mod events;
 mod fingerprints;
 mod known_lanes;
 mod lane_trees;
+mod launch_hashes;
 mod launch_pair;
 mod launch_selection;
 mod launch_streams;

@@ -76,26 +76,34 @@ fn is_order(f: &Finding) -> bool {
     f.kind == FindingKind::Value && of_atomic || f.slice.iter().any(|n| source(&n.text))
 }
 
+/// Why order explains different behaviour.
+pub(crate) const DECIDES_THERE: &str = "the order or the timing of threads decides there";
+
+/// The note on different behaviour that is no difference: `what` there was, and `why` it does not count.
+pub(crate) fn accepted(what: &str, why: &str) -> String {
+    format!("{what}: {why}. The outputs agree, so it is no difference (--strict counts it)")
+}
+
 impl LaunchReport {
     /// Removes the findings if all of them follow from the order of threads or from time, the inputs agree,
     /// and `outputs_agree`. A note says what there was. The verdict is computed again.
     pub(crate) fn accept_order_of_threads(&mut self, outputs_agree: bool) {
-        let inputs = |p: LaunchPart| matches!(p, LaunchPart::Input | LaunchPart::Geometry);
-        if self.order
-            && self.findings_total > 0
-            && outputs_agree
-            && !self.differences.iter().any(|d| inputs(d.what))
-        {
-            self.accept_order("the order or the timing of threads decides there");
+        if self.order && self.findings_total > 0 && outputs_agree && self.inputs_agree() {
+            self.accept_order(DECIDES_THERE);
         }
+    }
+
+    /// Whether no argument, buffer or size is known to differ before the launch.
+    pub(crate) fn inputs_agree(&self) -> bool {
+        let inputs = |p: LaunchPart| matches!(p, LaunchPart::Input | LaunchPart::Geometry);
+        !self.differences.iter().any(|d| inputs(d.what))
     }
 
     /// Removes the findings, since only the order of threads explains them and the outputs agree. A note says
     /// what there was, and `why` it does not count. The verdict is computed again.
     pub fn accept_order(&mut self, why: &str) {
         let what = self.take_different_behaviour();
-        let end = "The outputs agree, so it is no difference (--strict counts it)";
-        self.notes.push(format!("{what}: {why}. {end}"));
+        self.notes.push(accepted(&what, why));
         self.conclude();
     }
 

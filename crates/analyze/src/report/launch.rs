@@ -5,7 +5,7 @@ use prlx_trace::{Dim3, WarpSize};
 
 use super::cause::Cause;
 use super::coverage::Coverage;
-use super::finding::Finding;
+use super::finding::{Finding, HashInfo};
 use super::output::Output;
 use super::plain_data::data;
 use super::source::SiteInfo;
@@ -101,6 +101,10 @@ data! {
         /// Whether everything that lanes first did differently can follow from the order of threads or from
         /// time: from what an atomic returned, from a flag that another thread sets, or from a clock.
         order: bool,
+        /// Which hashes of all threads differ, if these were kept in place of what each thread did. They are no
+        /// finding, as they do not tell which threads differ.
+        #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
+        hashes: Option<HashInfo>,
         /// What all of them come to, those that were cut from the list too.
         differing: Differing,
         /// How much was looked at.

@@ -37,6 +37,7 @@ pub(crate) fn recording(
     launch.totals.recorded = decoded.recorded;
     launch.totals.dropped = decoded.dropped;
     launch.totals.filtered_warps = launch.warps() - taken;
+    launch.hashes = decoded.hashes;
     (Recording { launch, streams: decoded.streams }, decoded.damage)
 }
 

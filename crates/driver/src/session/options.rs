@@ -73,6 +73,9 @@ pub struct Options {
     pub capture: Option<u64>,
     /// Whether nothing but the captures is of interest: launches that are captured record no streams.
     pub only_capture: bool,
+    /// At level `fingerprint`: whether hashes of all streams of a launch are kept instead of the streams.
+    /// They need no checkpoints.
+    pub launch_hashes: bool,
     /// Whether compilers that the program runs get options that keep PTX and source lines in their code.
     pub keep_ptx: bool,
     /// Window to record in detail, at level `operands`.
@@ -110,6 +113,7 @@ impl Options {
             digest: None,
             capture: None,
             only_capture: false,
+            launch_hashes: false,
             keep_ptx: true,
             zoom: None,
             interval: Duration::from_secs(1),
@@ -121,6 +125,7 @@ impl Options {
             probe: self.probe.clone(),
             markers: self.markers.clone(),
             elide: self.elide,
+            launch_hashes: self.launch_hashes,
             window: self.zoom.as_ref().map(|c| c.window.clone()),
             ..RecordingRequest::new(self.level)
         }
@@ -174,6 +179,7 @@ impl Options {
             digest: self.digest,
             capture: self.capture,
             only_capture: self.only_capture,
+            launch_hashes: self.launch_hashes,
             keep_ptx: self.keep_ptx,
             zoom: self.zoom.as_ref().map(|Zoom { module, window }| {
                 let sites = window.sites.iter().map(|s| s.0).collect();
@@ -252,6 +258,7 @@ impl Options {
             digest: w.digest,
             capture: w.capture,
             only_capture: w.only_capture,
+            launch_hashes: w.launch_hashes,
             keep_ptx: w.keep_ptx,
             zoom: w.zoom.map(zoom).transpose()?,
             interval: Duration::from_nanos(w.interval),
@@ -296,6 +303,8 @@ struct SerializedOptions {
     capture: Option<u64>,
     #[serde(default)]
     only_capture: bool,
+    #[serde(default)]
+    launch_hashes: bool,
     #[serde(default)]
     keep_ptx: bool,
     #[serde(rename = "closer")]
@@ -418,6 +427,7 @@ mod tests {
             digest: Some(1 << 28),
             capture: Some(5),
             only_capture: true,
+            launch_hashes: true,
             zoom: Some(Zoom {
                 module: u128::MAX - 1,
                 window: Window { sites: vec![SiteId(3), SiteId(9)], warps: (1, 2), visits: (0, u64::MAX) },

@@ -27,6 +27,8 @@ pub struct RecordingRequest {
     /// At level `fingerprint`: write hashes at back edges, by which two runs find the first iteration that
     /// differs.
     pub checkpoints: bool,
+    /// At level `fingerprint`: keep hashes of all streams of a launch instead of the streams.
+    pub launch_hashes: bool,
     /// What to leave out.
     pub filter: Filter,
     /// The sites, warps and visits to record at [`Level::Operands`].
@@ -70,6 +72,7 @@ impl RecordingRequest {
             markers: None,
             elide: true,
             checkpoints: true,
+            launch_hashes: false,
             filter: Filter::default(),
             window: None,
             registers: RegisterChoice::Free,
@@ -83,11 +86,17 @@ impl RecordingRequest {
     pub fn of_markers(markers: MarkerOptions) -> RecordingRequest {
         RecordingRequest { markers: Some(markers), ..RecordingRequest::new(Level::Probe) }
     }
+    /// Whether code at level `fingerprint` writes checkpoints.
+    pub fn writes_checkpoints(&self) -> bool {
+        self.checkpoints && !self.launch_hashes
+    }
     /// The request to fall back on where this one costs a kernel occupancy: the same markers, kept as spans
     /// instead of records; or fingerprints without checkpoints. `None` if the request does not allow it.
     pub fn with_fewer_registers(&self) -> Option<RecordingRequest> {
         if self.level == Level::Fingerprint {
-            return self.checkpoints.then(|| RecordingRequest { checkpoints: false, ..self.clone() });
+            return self
+                .writes_checkpoints()
+                .then(|| RecordingRequest { checkpoints: false, ..self.clone() });
         }
         let markers = self.markers.as_ref().filter(|m| m.spare && m.form == tracks::Form::Records)?;
         let markers = Some(MarkerOptions { form: tracks::Form::Spans, ..markers.clone() });

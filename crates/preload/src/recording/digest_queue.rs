@@ -107,11 +107,22 @@ impl DigestQueue {
     /// Waits for the digests of one context's ended launches, for at most [`MAX_WAIT`]. Returns all launches
     /// whose digests arrived meanwhile.
     pub fn wait_and_take(&self, digests: &Arc<Digests>) -> Vec<(Launch, Streams)> {
+        self.take_while(|queue| !queue.waiting_for(digests).is_empty())
+    }
+
+    /// Waits until a launch that has run is decoded and its digests are there, for at most [`MAX_WAIT`].
+    /// Returns all launches whose digests arrived meanwhile.
+    pub fn wait_for(&self, number: u64) -> Vec<(Launch, Streams)> {
+        self.take_while(|queue| queue.launches.contains_key(&number))
+    }
+
+    /// Takes the launches whose digests are there while the queue is `open`, for at most [`MAX_WAIT`].
+    fn take_while(&self, open: impl Fn(&Queue) -> bool + Sync) -> Vec<(Launch, Streams)> {
         let start = Instant::now();
         let mut found = Vec::new();
         // A thread that is ending may no longer be able to call the driver, so another thread waits.
         let wait = || {
-            while !self.lock().waiting_for(digests).is_empty() && start.elapsed() < MAX_WAIT {
+            while open(&self.lock()) && start.elapsed() < MAX_WAIT {
                 found.extend(self.take_ready(usize::MAX));
                 std::thread::sleep(Duration::from_micros(100));
             }

@@ -193,8 +193,8 @@ pub fn launch_queued(hidden: HiddenParam, code: i32, called: [Instant; 2]) {
                 code if launches_are_blocking() && (code == 0 || sticky(code)) => {
                     context.recorder.queued_alone(ticket, stream);
                     // Its digests may still be computed, and the next launch may fault.
-                    session.append_digested(&context, |queue, digests| match code {
-                        0 => queue.wait_and_take(digests),
+                    session.append_digested(&context, |queue, _| match code {
+                        0 => queue.wait_for(number),
                         _ => queue.take_ready(usize::MAX),
                     });
                 }

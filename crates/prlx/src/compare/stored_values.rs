@@ -226,7 +226,12 @@ struct Comparison {
 const HASHES: Comparison = Comparison {
     verb: "hash",
     suffix: "-hashed",
-    options: |first| Options { level: Level::Fingerprint, digest: None, ..first.clone() },
+    options: |first| Options {
+        level: Level::Fingerprint,
+        launch_hashes: true,
+        digest: None,
+        ..first.clone()
+    },
     agrees: |l| is_same(l) && !l.differences.iter().any(|d| d.what == LaunchPart::Input),
     memory_only: false,
 };

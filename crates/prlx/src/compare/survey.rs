@@ -20,7 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use anyhow::Result;
 use prlx_analyze::outputs::Tolerance;
 use prlx_analyze::report::{self as reported, LaunchDifference, LaunchReport, Verdict};
-use prlx_analyze::{DiffOptions, FindingKind, Report};
+use prlx_analyze::{DiffOptions, Report};
 use prlx_driver::session::{KernelPattern, LOST, LaunchPart, Options, Session};
 use prlx_trace::Level;
 
@@ -59,7 +59,12 @@ pub(super) struct Survey<'a> {
 
 /// How the first runs are recorded.
 pub(super) fn options(session: &Options) -> Options {
-    Options { level: Level::Fingerprint, digest: session.digest.or(Some(DIGESTED)), ..session.clone() }
+    Options {
+        level: Level::Fingerprint,
+        launch_hashes: true,
+        digest: session.digest.or(Some(DIGESTED)),
+        ..session.clone()
+    }
 }
 
 /// Whether launches of a session are lost with their context, as by a fault of one of them.
@@ -156,10 +161,13 @@ fn choose(launches: &[LaunchReport], culprit: Option<usize>) -> Vec<usize> {
     let in_doubt = |l: &LaunchReport| l.verdict != Verdict::Same && recorded(l);
     let culprit = culprit.filter(|i| in_doubt(&launches[*i]));
     let mut of_kernel: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut open: Vec<usize> =
+        (0..culprit.unwrap_or(launches.len())).filter(|i| in_doubt(&launches[*i])).collect();
+    // Launches that decide otherwise tell more than others.
+    open.sort_by_key(|i| !decides_otherwise(&launches[*i]));
     let mut chosen: Vec<usize> = Vec::new();
-    for i in (0..culprit.unwrap_or(launches.len())).filter(|i| in_doubt(&launches[*i])) {
-        let launch = &launches[i];
-        let n = of_kernel.entry(&launch.kernel).or_default();
+    for i in open {
+        let n = of_kernel.entry(&launches[i].kernel).or_default();
         *n += 1;
         if *n <= OF_KERNEL {
             chosen.push(i);
@@ -167,7 +175,13 @@ fn choose(launches: &[LaunchReport], culprit: Option<usize>) -> Vec<usize> {
     }
     chosen.truncate(MOST - usize::from(culprit.is_some()));
     chosen.extend(culprit);
+    chosen.sort_unstable();
     chosen
+}
+
+/// Whether hashes show that threads of one build decide otherwise.
+fn decides_otherwise(launch: &LaunchReport) -> bool {
+    launch.hashes.as_ref().is_some_and(|hashes| hashes.differ[0])
 }
 
 /// The position of a launch in the report of the runs `again`.
@@ -201,8 +215,7 @@ fn settle(launches: &mut [LaunchReport], closer: &BTreeSet<usize>) {
         let stopped = launch.faults.iter().any(Option::is_some);
         let open = launch.verdict != Verdict::Same && launch.skipped == [None, None] && !stopped;
         // Other decisions are a difference in one build, and so are other values if memory differs as well.
-        let values = launch.findings.iter().all(|f| f.kind == FindingKind::Value);
-        let equal = launch.findings_total == 0 || launch.digests_agree && values;
+        let equal = launch.hashes.is_none() || launch.digests_agree && !decides_otherwise(launch);
         if open && equal && !closer.contains(&i) && alike.contains(&launch.kernel) {
             launch.decided_as_others();
         }
@@ -211,7 +224,7 @@ fn settle(launches: &mut [LaunchReport], closer: &BTreeSet<usize>) {
 
 #[cfg(test)]
 mod tests {
-    use prlx_analyze::report::Finding;
+    use prlx_analyze::report::HashInfo;
 
     use super::*;
 
@@ -247,6 +260,8 @@ mod tests {
         launches.push(launch("l", Verdict::Differs));
         assert_eq!(choose(&launches, None), [1, 2, 40]);
         assert_eq!(choose(&launches, Some(30)), [1, 2, 30]);
+        launches[29].hashes = Some(HashInfo { differ: [true; 4], ..HashInfo::default() });
+        assert_eq!(choose(&launches, None), [1, 29, 40]);
         launches.splice(..0, (0..20).map(|i| launch(&format!("m{i}"), Verdict::Unknown)));
         assert_eq!(choose(&launches, Some(50)), [0, 1, 2, 3, 4, 5, 6, 50]);
         launches.iter_mut().for_each(|l| l.skipped = [0, 1].map(|_| Some("it has no PTX".into())));
@@ -268,12 +283,13 @@ mod tests {
         // Hashes show that it takes other decisions, although its memory is equal.
         launches[1] = launches[3].clone();
         launches[1].kernel = "k".to_owned();
-        (launches[1].digests_agree, launches[1].findings_total) = (true, 1);
-        launches[1].findings = vec![Finding { kind: FindingKind::Branch, ..Finding::default() }];
-        launches[1].verdict = Verdict::Differs;
+        launches[1].digests_agree = true;
+        let hashes =
+            |control| Some(HashInfo { differ: [control, true, false, false], ..HashInfo::default() });
+        launches[1].hashes = hashes(true);
         settle(&mut launches, &BTreeSet::from([0]));
-        assert_eq!(launches[1].verdict, Verdict::Differs);
-        launches[1].findings[0].kind = FindingKind::Value;
+        assert_eq!(launches[1].verdict, Verdict::Unknown);
+        launches[1].hashes = hashes(false);
         settle(&mut launches, &BTreeSet::from([0]));
         assert_eq!(launches[1].verdict, Verdict::Same);
         // Elements of the launch that was looked at closer are lost.

@@ -459,6 +459,10 @@ class LaunchReport(Protocol):
     grid: list[int]
     """CTAs (side A's)."""
 
+    hashes: HashInfo | None
+    """Which hashes of all threads differ, if these were kept in place of what each thread did. They are no
+    finding, as they do not tell which threads differ."""
+
     kernel: str
     """The kernel's name, as in the module."""
 

@@ -7,7 +7,7 @@ use prlx_trace::kernel::{
 };
 use prlx_trace::launch::{
     ArgInfo, Event, Fault, Host, Lanes, Launch, LaunchRange, OperandRecord, Origin, Pointee, RangeName,
-    Totals, WarpStream, Window,
+    StreamHashes, Totals, WarpStream, Window,
 };
 use prlx_trace::mark::{Anchor, Anchors, Mark, MarkKind, Marks, Record, Records, Sum, Track, Via};
 use prlx_trace::outputs::OutputContents;
@@ -377,6 +377,13 @@ fn recording(r: &mut Random, modules: usize, warps: u64, most: usize) -> Recordi
             held: Nanos(r.bits()),
         }),
         ranges: r.some(3, |r| LaunchRange { name: RangeId(r.id(RANGES)), instance: r.bits() }),
+        hashes: r.maybe(|r| StreamHashes {
+            warps: r.bits() >> 20,
+            control: r.bits(),
+            loaded: r.bits(),
+            stored: r.bits(),
+            signatures: r.bits(),
+        }),
     };
     let streams = (0..warps).filter_map(|w| r.maybe(|r| warp(r, w * 3, size, level, most))).collect();
     Recording { launch, streams: Streams::new(streams) }
