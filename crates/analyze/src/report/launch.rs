@@ -101,8 +101,8 @@ data! {
         /// Whether everything that lanes first did differently can follow from the order of threads or from
         /// time: from what an atomic returned, from a flag that another thread sets, or from a clock.
         order: bool,
-        /// Which hashes of all threads differ, if these were kept in place of what each thread did. They are no
-        /// finding, as they do not tell which threads differ.
+        /// Which hashes of all threads differ, if these were kept in place of what each thread did. They are
+        /// no finding, as they do not tell which threads differ.
         #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
         hashes: Option<HashInfo>,
         /// What all of them come to, those that were cut from the list too.

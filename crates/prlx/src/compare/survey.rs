@@ -163,8 +163,8 @@ fn choose(launches: &[LaunchReport], culprit: Option<usize>) -> Vec<usize> {
     let mut of_kernel: BTreeMap<&str, usize> = BTreeMap::new();
     let mut open: Vec<usize> =
         (0..culprit.unwrap_or(launches.len())).filter(|i| in_doubt(&launches[*i])).collect();
-    // Launches that decide otherwise tell more than others.
-    open.sort_by_key(|i| !decides_otherwise(&launches[*i]));
+    // Other decisions tell more than other values.
+    open.sort_by_key(|i| !makes_other_decisions(&launches[*i]));
     let mut chosen: Vec<usize> = Vec::new();
     for i in open {
         let n = of_kernel.entry(&launches[i].kernel).or_default();
@@ -179,8 +179,8 @@ fn choose(launches: &[LaunchReport], culprit: Option<usize>) -> Vec<usize> {
     chosen
 }
 
-/// Whether hashes show that threads of one build decide otherwise.
-fn decides_otherwise(launch: &LaunchReport) -> bool {
+/// Whether hashes show that threads of one build make other decisions.
+fn makes_other_decisions(launch: &LaunchReport) -> bool {
     launch.hashes.as_ref().is_some_and(|hashes| hashes.differ[0])
 }
 
@@ -215,7 +215,7 @@ fn settle(launches: &mut [LaunchReport], closer: &BTreeSet<usize>) {
         let stopped = launch.faults.iter().any(Option::is_some);
         let open = launch.verdict != Verdict::Same && launch.skipped == [None, None] && !stopped;
         // Other decisions are a difference in one build, and so are other values if memory differs as well.
-        let equal = launch.hashes.is_none() || launch.digests_agree && !decides_otherwise(launch);
+        let equal = launch.hashes.is_none() || launch.digests_agree && !makes_other_decisions(launch);
         if open && equal && !closer.contains(&i) && alike.contains(&launch.kernel) {
             launch.decided_as_others();
         }
