@@ -197,6 +197,9 @@ pub trait Driver {
         config: &LaunchConfig,
         params: &[u8],
     ) -> Result<LaunchStats, Error>;
+    /// Puts the text that the last launch printed before that of the next one. Devices that show the text
+    /// themselves ignore it.
+    fn keep_printed(&mut self) {}
     /// Returns the resources that a kernel uses when it is launched with `config`; `None` from a device
     /// without SMs.
     ///

@@ -266,6 +266,7 @@ impl PreparedJob {
                 message: format!("the launch of `{}` before: {}", launch.kernel, e.message),
                 ..e
             })?;
+            driver.keep_printed();
         }
         Ok(())
     }

@@ -153,6 +153,8 @@ pub struct Emulator {
     next: u64,
     heap: Heap,
     printed: Printed,
+    /// Text that comes before that of the next launch.
+    printed_before: Printed,
     findings: Findings,
     dataflow: Option<DataFlow>,
 }
@@ -207,7 +209,8 @@ impl Emulator {
     pub fn set_contract(&mut self, on: bool) {
         self.options.contract = on;
     }
-    /// Takes the text that the last launch printed, also if the launch was stopped.
+    /// Takes the text that the last launch printed, and launches before it whose text was kept
+    /// ([`Driver::keep_printed`]), also if the launch was stopped.
     pub fn take_printed(&mut self) -> Printed {
         std::mem::take(&mut self.printed)
     }
@@ -286,7 +289,7 @@ impl Emulator {
         plan: Option<&Plan>,
     ) -> Result<(Outcome, LaunchStats), Error> {
         let begun = std::time::Instant::now();
-        self.printed = Printed::default();
+        self.printed = std::mem::take(&mut self.printed_before);
         self.fits_warps(module, plan)?;
         let code = self.code(module, kernel, plan)?;
         let o = &self.options;
@@ -322,7 +325,7 @@ impl Emulator {
             epoch: o.epoch,
             cancel: &o.cancel,
             observe: plan.map(|plan| Observe { plan, kernel: prlx_trace::FuncId(code.kernel.0) }),
-            printed: Mutex::default(),
+            printed: Mutex::new(std::mem::take(&mut self.printed)),
             max_printed: o.max_printed,
             simd: SimdFunctions::of(o.simd),
         };
@@ -683,6 +686,10 @@ impl Driver for Emulator {
             };
             Observed { streams, tallies, tracks, ended, unfinished }
         }))
+    }
+
+    fn keep_printed(&mut self) {
+        self.printed_before = std::mem::take(&mut self.printed);
     }
 
     fn launch(
