@@ -26,6 +26,8 @@ const WARPS: u32 = 64;
 const EVENTS: u32 = 8192;
 /// One of so many events is the place of an insertion or deletion in B.
 const DRIFT: u64 = 400;
+/// The first of the sites that only B has.
+const EXTRA: u32 = 1 << 24;
 /// Runs of a program whose average counts.
 const RUNS: u32 = 20;
 /// Ticks of `/proc/self/stat` in a second.
@@ -36,13 +38,17 @@ type Pair = (&'static str, fn(u32) -> [Vec<Event>; 2]);
 
 const PAIRS: &[Pair] = &[
     ("distinct", |w| drifting(w, |i, _| event(i, u32::MAX))),
-    ("masks", |w| drifting(w, |i, r| event(i, r.bits() as u32 | 1 << r.below(32)))),
-    ("halves", |w| drifting(w, |i, _| event(i, [u32::MAX, 0xffff, 0xffff_0000][(i / 5 % 3) as usize]))),
+    ("distinct-masks", |w| drifting(w, |i, r| event(i, r.bits() as u32 | 1 << r.below(32)))),
+    ("distinct-halves", |w| {
+        drifting(w, |i, _| event(i, [u32::MAX, 0xffff, 0xffff_0000][(i / 5 % 3) as usize]))
+    }),
+    ("distinct-extra", |w| again(drifting(w, |i, _| event(i, u32::MAX)))),
     ("random", |w| drifting(w, |_, r| event(r.below(1024) as u32, u32::MAX))),
     ("random-masks", |w| drifting(w, |_, r| event(r.below(1024) as u32, r.bits() as u32 | 1))),
     ("few-sites", |w| drifting(w, |_, r| event(r.below(16) as u32, u32::MAX))),
-    ("loop", |w| looped(w, 64)),
-    ("small-loops", |w| looped(w, 4)),
+    ("loop", |w| looped(w, 64, false)),
+    ("loop-masks", |w| looped(w, 64, true)),
+    ("small-loops", |w| looped(w, 4, false)),
     ("nested", nested),
     ("lanes", |w| drifting(w, |i, r| event(i / 32 % 64, 1 << r.below(32)))),
     ("unlike", |w| [0, 1].map(|side| fill(w, side, |_, r| event(r.below(64) as u32, u32::MAX)))),
@@ -87,7 +93,7 @@ fn drifting(warp: u32, of: impl Fn(u32, &mut Random) -> Event) -> [Vec<Event>; 2
     let a = fill(warp, 0, of);
     let mut random = Random::of(warp, 9);
     let mut b = Vec::with_capacity(a.len());
-    let mut skip = 0;
+    let (mut skip, mut extra) = (0, EXTRA..);
     for e in &a {
         if skip > 0 {
             skip -= 1;
@@ -96,7 +102,7 @@ fn drifting(warp: u32, of: impl Fn(u32, &mut Random) -> Event) -> [Vec<Event>; 2
         b.push(*e);
         match random.below(2 * DRIFT) {
             0 => skip = 1 + random.below(3),
-            1 => (0..=random.below(3)).for_each(|n| b.push(event(1 << 24 | n as u32, e.mask))),
+            1 => b.extend(extra.by_ref().take(1 + random.below(3) as usize).map(|site| event(site, e.mask))),
             _ => {}
         }
     }
@@ -104,10 +110,22 @@ fn drifting(warp: u32, of: impl Fn(u32, &mut Random) -> Event) -> [Vec<Event>; 2
     [a, b]
 }
 
-/// A loop of `body` sites; one of a hundred iterations is missing in B, or has other directions.
-fn looped(warp: u32, body: u32) -> [Vec<Event>; 2] {
+/// The sites that only B has are the same ones at every place.
+fn again([a, mut b]: [Vec<Event>; 2]) -> [Vec<Event>; 2] {
+    b.iter_mut().filter(|e| e.value >= EXTRA).for_each(|e| *e = event(EXTRA + e.value % 3, e.mask));
+    [a, b]
+}
+
+/// A loop of `body` sites; one of a hundred iterations is missing in B, or has other directions. All but the
+/// first site of an iteration may have other lanes in each iteration.
+fn looped(warp: u32, body: u32, masks: bool) -> [Vec<Event>; 2] {
     let iteration = |n: u32| {
-        (0..body).map(move |i| Event { dir: (n.wrapping_mul(i) >> 3 & 1) as u8, ..event(i, u32::MAX) })
+        let mut random = Random::of(n, 7);
+        (0..body).map(move |i| Event {
+            dir: (n.wrapping_mul(i) >> 3 & 1) as u8,
+            mask: if masks && i > 0 { random.bits() as u32 | 1 << random.below(32) } else { u32::MAX },
+            ..event(i, u32::MAX)
+        })
     };
     let mut random = Random::of(warp, 0);
     let (mut a, mut b) = (Vec::new(), Vec::new());

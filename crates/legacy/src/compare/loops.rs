@@ -5,25 +5,37 @@
 //! site, the remaining components are nested loops.
 //!
 //! # Invariants
-//! Both streams get the same loops, so they compare trip by trip. Every graph gives some nesting. Work is
-//! linear in events, and in edges times [`DEEP`].
+//! Both streams get the same loops, so they compare trip by trip. Work is linear in events, and in edges times
+//! [`LOOKS`].
 //!
 //! # Limitations
+//! Where lanes go from most sites back to many others, as in a table of states that data chooses, the nest
+//! would be as arbitrary as the order of the first visits. There are no loops then.
+//!
 //! Sites in shared code (a function called from two places) may form a loop that does not exist. Both sides
 //! get the same one.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::VecDeque;
 
 use crate::v1::EventBytes;
 
 use super::event_order::mask;
 use super::fast_hash::FastHash;
-use super::parallel::both;
+use super::nodes::Nodes;
 
 /// Index that stands for no loop or no node.
 pub(super) const NONE: u32 = u32::MAX;
 /// Maximum nesting depth of loops. Deeper loops count as part of the loop around them.
 const DEEP: u32 = 32;
+/// How often the search for nested loops may look at each edge on average. Where that is not enough, loops
+/// that were not searched count as part of the loop around them.
+const LOOKS: usize = 4;
+/// Looks that a graph of any size may take.
+const FEW_LOOKS: usize = 1 << 14;
+/// A stream has no loop structure if its edges back to sites met before are more than so many for each node.
+const MOST_BACK: usize = 3;
+/// Edges back that a stream of any size may have.
+const FEW_BACK: usize = 32;
 
 /// Loop nest of the union of two streams' site graphs.
 pub(super) struct Loops {
@@ -33,36 +45,22 @@ pub(super) struct Loops {
     parent: Vec<u32>,
     /// By loop: the node that it is entered at.
     pub header: Vec<u32>,
-    /// By node: its site.
-    sites: Vec<u32>,
-    /// By side and event: its site as a node.
-    pub nodes: [Vec<u32>; 2],
 }
 
 impl Loops {
-    pub fn new(streams: [&[EventBytes]; 2]) -> Loops {
-        let walk = |side: usize| {
-            let mut graph = Graph::default();
-            let nodes = graph.walk(streams[side]);
-            (graph, nodes)
-        };
-        let [(mut graph, a), (other, mut b)] = both(streams[0].len() + streams[1].len(), walk);
-        let to = graph.add(&other);
-        if !to.iter().copied().eq(0..to.len() as u32) {
-            b.iter_mut().for_each(|n| *n = to[*n as usize]);
-        }
-        let (inner, parent, header) = nest(&graph);
-        Loops { inner, parent, header, sites: graph.sites, nodes: [a, b] }
+    /// Finds the loops of two streams. `None` if there is no structure: lanes go from most sites back to many
+    /// others.
+    pub fn new(streams: [&[EventBytes]; 2], nodes: &Nodes) -> Option<Loops> {
+        let mut edges = Edges::new(nodes.len());
+        edges.walk(streams[0], &nodes.of[0], nodes.in_a)?;
+        edges.walk(streams[1], &nodes.of[1], nodes.len())?;
+        let (inner, parent, header) = nest(&edges.graph());
+        Some(Loops { inner, parent, header })
     }
 
-    /// The site that a loop is entered at.
-    pub fn entry(&self, of: u32) -> u32 {
-        self.header.get(of as usize).and_then(|&h| self.sites.get(h as usize)).copied().unwrap_or(0)
-    }
-
-    /// Nodes there are.
-    pub fn len(&self) -> usize {
-        self.sites.len()
+    /// No loops among so many nodes.
+    pub fn none(nodes: usize) -> Loops {
+        Loops { inner: vec![NONE; nodes], parent: Vec::new(), header: Vec::new() }
     }
 
     /// The loop right inside `around` that `node` belongs to; [`NONE`] if it is in `around` itself.
@@ -77,108 +75,162 @@ impl Loops {
     }
 }
 
-#[derive(Default)]
-struct Graph {
-    ids: HashMap<u32, u32, FastHash>,
-    sites: Vec<u32>,
-    /// By node: the site and node that came after it last.
-    next: Vec<(u32, u32)>,
-    edges: HashSet<u64, FastHash>,
+/// The edges of the site graph, each once.
+struct Edges {
+    /// Origin in the high half, target in the low half.
+    all: Vec<u64>,
+    /// A table of them with open addressing: origin and target plus 1; 0 is a free slot.
+    slots: Vec<u64>,
+    seed: u64,
+    /// By node: the node that came after it last.
+    next: Vec<u32>,
+    /// By node: its place in the order in which the current stream meets nodes.
+    met: Vec<u32>,
+    /// Number of edges that lead back to a node that the current stream met before.
+    back: usize,
 }
 
-fn site(e: &EventBytes) -> u32 {
-    u32::from_le_bytes([e[0], e[1], e[2], e[3]])
+impl Edges {
+    fn new(nodes: usize) -> Edges {
+        Edges {
+            all: Vec::with_capacity(2 * nodes),
+            slots: vec![0; (4 * nodes).next_power_of_two().max(64)],
+            seed: FastHash::default().seed(),
+            next: vec![NONE; nodes],
+            met: vec![NONE; nodes],
+            back: 0,
+        }
+    }
+
+    /// Adds one stream of at most so many nodes. `None` if it has no structure.
+    fn walk(&mut self, events: &[EventBytes], nodes: &[u32], most: usize) -> Option<()> {
+        self.met.fill(NONE);
+        self.back = 0;
+        let limit = MOST_BACK * most + FEW_BACK;
+        let mut count = 0;
+        // Lanes by the node they were at last. Groups share no lane, so there are at most 32.
+        let (mut lanes, mut groups) = ([(0u32, 0u32); 33], 0);
+        for (e, &node) in events.iter().zip(nodes) {
+            let met = &mut self.met[node as usize];
+            if *met == NONE {
+                (*met, count) = (count, count + 1);
+            }
+            let m = mask(e);
+            let (mut kept, mut same) = (0, None);
+            for i in 0..groups {
+                let (of, at) = lanes[i];
+                if of & m != 0 && self.next[at as usize] != node {
+                    self.add(at, node);
+                }
+                if of & !m != 0 {
+                    same = if at == node { Some(kept) } else { same };
+                    lanes[kept] = (of & !m, at);
+                    kept += 1;
+                }
+            }
+            match same {
+                Some(i) => lanes[i].0 |= m,
+                None => {
+                    lanes[kept] = (m, node);
+                    kept += 1;
+                }
+            }
+            groups = kept;
+            if self.back > limit {
+                return None;
+            }
+        }
+        Some(())
+    }
+
+    fn add(&mut self, from: u32, to: u32) {
+        self.next[from as usize] = to;
+        let edge = u64::from(from) << 32 | u64::from(to);
+        let at = self.slot(edge);
+        if self.slots[at] != 0 {
+            return;
+        }
+        self.slots[at] = edge + 1;
+        self.all.push(edge);
+        self.back += usize::from(self.met[to as usize] <= self.met[from as usize]);
+        if self.all.len() * 2 > self.slots.len() {
+            self.slots = vec![0; self.slots.len() * 4];
+            for i in 0..self.all.len() {
+                let at = self.slot(self.all[i]);
+                self.slots[at] = self.all[i] + 1;
+            }
+        }
+    }
+
+    /// Where an edge is, or the free slot for it. At most half of the slots are in use, so the search ends.
+    #[inline]
+    fn slot(&self, edge: u64) -> usize {
+        let last = self.slots.len() - 1;
+        let mixed = u128::from(edge ^ self.seed) * u128::from(self.seed);
+        let mut at = (mixed ^ mixed >> 64) as usize & last;
+        while self.slots[at] != 0 && self.slots[at] != edge + 1 {
+            at = (at + 1) & last;
+        }
+        at
+    }
+
+    /// The edges by their origin.
+    fn graph(&self) -> Graph {
+        let n = self.next.len();
+        let mut starts = vec![0u32; n + 1];
+        self.all.iter().for_each(|e| starts[(e >> 32) as usize + 1] += 1);
+        for i in 0..n {
+            starts[i + 1] += starts[i];
+        }
+        let mut ends = starts.clone();
+        let mut to = vec![0u32; self.all.len()];
+        let mut own = vec![false; n];
+        for &e in &self.all {
+            let (from, target) = ((e >> 32) as usize, e as u32);
+            to[ends[from] as usize] = target;
+            ends[from] += 1;
+            own[from] |= from == target as usize;
+        }
+        Graph { starts, to, own }
+    }
+}
+
+/// A graph of sites.
+struct Graph {
+    /// By node: where its edges begin in `to`; then the number of all edges.
+    starts: Vec<u32>,
+    /// Targets of edges.
+    to: Vec<u32>,
+    /// By node: whether it has an edge to itself.
+    own: Vec<bool>,
 }
 
 impl Graph {
-    /// Adds one stream; its events' nodes.
-    fn walk(&mut self, events: &[EventBytes]) -> Vec<u32> {
-        let mut out = Vec::with_capacity(events.len());
-        // Lanes by the node they were at last.
-        let mut lanes: Vec<(u32, u32)> = Vec::new();
-        for e in events {
-            let (site, m) = (site(e), mask(e));
-            if let [(all, at)] = lanes[..]
-                && all == m
-            {
-                let (known, node) = self.next[at as usize];
-                let node = if known == site && node != NONE { node } else { self.step(at, site) };
-                lanes[0].1 = node;
-                out.push(node);
-                continue;
-            }
-            let node = self.node(site);
-            for (of, at) in &mut lanes {
-                if *of & m != 0 {
-                    self.edges.insert(u64::from(*at) << 32 | u64::from(node));
-                    *of &= !m;
-                }
-            }
-            lanes.retain(|(of, _)| *of != 0);
-            match lanes.iter_mut().find(|(_, at)| *at == node) {
-                Some((of, _)) => *of |= m,
-                None => lanes.push((m, node)),
-            }
-            out.push(node);
-        }
-        out
-    }
-
-    /// Adds what another graph has; which node each of its nodes is here.
-    fn add(&mut self, other: &Graph) -> Vec<u32> {
-        let to: Vec<u32> = other.sites.iter().map(|&site| self.node(site)).collect();
-        let edge = |e: &u64| u64::from(to[(e >> 32) as usize]) << 32 | u64::from(to[*e as u32 as usize]);
-        self.edges.extend(other.edges.iter().map(edge));
-        to
-    }
-
-    fn step(&mut self, from: u32, site: u32) -> u32 {
-        let node = self.node(site);
-        self.edges.insert(u64::from(from) << 32 | u64::from(node));
-        self.next[from as usize] = (site, node);
-        node
-    }
-
-    fn node(&mut self, site: u32) -> u32 {
-        let fresh = self.next.len() as u32;
-        let node = *self.ids.entry(site).or_insert(fresh);
-        if node == fresh {
-            self.next.push((0, NONE));
-            self.sites.push(site);
-        }
-        node
+    /// The targets of a node's edges.
+    #[inline]
+    fn next(&self, v: u32) -> &[u32] {
+        &self.to[self.starts[v as usize] as usize..self.starts[v as usize + 1] as usize]
     }
 }
 
 /// Innermost loop by node; parent and header by loop.
 fn nest(graph: &Graph) -> (Vec<u32>, Vec<u32>, Vec<u32>) {
-    let n = graph.next.len();
-    let mut edges: Vec<u64> = graph.edges.iter().copied().collect();
-    edges.sort_unstable();
-    let mut starts = vec![0u32; n + 1];
-    for e in &edges {
-        starts[(e >> 32) as usize + 1] += 1;
-    }
-    for i in 0..n {
-        starts[i + 1] += starts[i];
-    }
-    let next = |v: u32| &edges[starts[v as usize] as usize..starts[v as usize + 1] as usize];
+    let n = graph.own.len();
     let mut inner = vec![NONE; n];
     let (mut parent, mut header) = (Vec::new(), Vec::new());
     let mut parts = Parts::new(n);
-    // A part of the graph, the loop it makes, and how deep that is.
-    let mut todo: Vec<(Vec<u32>, u32, u32)> = vec![((0..n as u32).collect(), NONE, 0)];
-    while let Some((nodes, of, depth)) = todo.pop() {
+    let degree = |nodes: &[u32]| nodes.iter().map(|&v| graph.next(v).len() + 1).sum::<usize>();
+    let mut looks = LOOKS * (graph.to.len() + n) + FEW_LOOKS;
+    // A part of the graph, the loop it makes, and how deep that is. Outer loops come first.
+    let mut todo: VecDeque<(Vec<u32>, u32, u32)> = VecDeque::from([((0..n as u32).collect(), NONE, 0)]);
+    while let Some((nodes, of, depth)) = todo.pop_front() {
+        let Some(left) = looks.checked_sub(degree(&nodes)) else { continue };
+        looks = left;
         let entry = header.get(of as usize).copied().unwrap_or(NONE);
         // Edges within the part, but for those back to where it is entered.
-        let within = |v: u32, i: usize, inner: &[u32]| -> Option<Option<u32>> {
-            let to = *next(v).get(i)? as u32;
-            Some((to != entry && inner[to as usize] == of).then_some(to))
-        };
-        let found = parts.of(&nodes, |v, i| within(v, i, &inner));
+        let found = parts.of(graph, &nodes, |to| to != entry && inner[to as usize] == of);
         for part in found {
-            let own = |v: u32| next(v).binary_search(&(u64::from(v) << 32 | u64::from(v))).is_ok();
-            if part.len() == 1 && (part[0] == entry || !own(part[0])) {
+            if part.len() == 1 && part[0] == entry {
                 continue;
             }
             let id = header.len() as u32;
@@ -187,7 +239,7 @@ fn nest(graph: &Graph) -> (Vec<u32>, Vec<u32>, Vec<u32>) {
             header.push(part.iter().copied().min().unwrap_or(NONE));
             part.iter().for_each(|&v| inner[v as usize] = id);
             if depth < DEEP && part.len() > 1 {
-                todo.push((part, id, depth + 1));
+                todo.push_back((part, id, depth + 1));
             }
         }
     }
@@ -206,16 +258,15 @@ impl Parts {
         Parts { index: vec![NONE; n], low: vec![0; n], on: vec![false; n] }
     }
 
-    /// The parts among `nodes`; `edge(v, i)` is the `i`-th edge of `v`: `None` past the last, `Some(None)`
-    /// one that is left out.
-    fn of(&mut self, nodes: &[u32], edge: impl Fn(u32, usize) -> Option<Option<u32>>) -> Vec<Vec<u32>> {
+    /// The parts of the graph among `nodes` that have a circle, by edges to nodes that `within` lets through.
+    fn of(&mut self, graph: &Graph, nodes: &[u32], within: impl Fn(u32) -> bool) -> Vec<Vec<u32>> {
         nodes.iter().for_each(|&v| self.index[v as usize] = NONE);
-        let (mut count, mut stack, mut out) = (0, Vec::new(), Vec::new());
+        let (mut count, mut stack, mut out, mut walk) = (0, Vec::new(), Vec::new(), Vec::new());
         for &root in nodes {
             if self.index[root as usize] != NONE {
                 continue;
             }
-            let mut walk = vec![(root, 0usize)];
+            walk.push((root, 0usize));
             while let Some((v, i)) = walk.pop() {
                 let at = v as usize;
                 if i == 0 {
@@ -223,31 +274,59 @@ impl Parts {
                     count += 1;
                     stack.push(v);
                 }
-                match edge(v, i) {
-                    Some(to) => {
-                        walk.push((v, i + 1));
-                        let Some(to) = to else { continue };
-                        if self.index[to as usize] == NONE {
-                            walk.push((to, 0));
-                        } else if self.on[to as usize] {
-                            self.low[at] = self.low[at].min(self.index[to as usize]);
-                        }
-                    }
-                    None => {
-                        if let Some((up, _)) = walk.last() {
-                            self.low[*up as usize] = self.low[*up as usize].min(self.low[at]);
-                        }
-                        if self.low[at] == self.index[at] {
-                            let first = stack.iter().rposition(|&w| w == v).unwrap_or(0);
-                            let part = stack.split_off(first);
-                            part.iter().for_each(|&w| self.on[w as usize] = false);
-                            out.push(part);
-                        }
-                    }
+                if let Some((to, next)) = self.down(graph, v, i, &within) {
+                    walk.extend([(v, next), (to, 0)]);
+                    continue;
+                }
+                if let Some((up, _)) = walk.last() {
+                    self.low[*up as usize] = self.low[*up as usize].min(self.low[at]);
+                }
+                if self.low[at] == self.index[at] {
+                    self.part(graph, v, &mut stack, &mut out);
                 }
             }
         }
         out
+    }
+
+    /// Follows a node's edges from the `i`-th on, to the first target that was not met before; with the edge
+    /// after it.
+    #[inline]
+    fn down(
+        &mut self,
+        graph: &Graph,
+        v: u32,
+        i: usize,
+        within: impl Fn(u32) -> bool,
+    ) -> Option<(u32, usize)> {
+        let edges = graph.next(v);
+        let mut low = self.low[v as usize];
+        let mut found = None;
+        for (n, &to) in edges.iter().enumerate().skip(i).filter(|(_, to)| within(**to)) {
+            if self.index[to as usize] == NONE {
+                found = Some((to, n + 1));
+                break;
+            }
+            if self.on[to as usize] {
+                low = low.min(self.index[to as usize]);
+            }
+        }
+        self.low[v as usize] = low;
+        found
+    }
+
+    /// Takes the part whose first node is `v` off the stack.
+    fn part(&mut self, graph: &Graph, v: u32, stack: &mut Vec<u32>, out: &mut Vec<Vec<u32>>) {
+        // Most parts have one node, and no circle.
+        if stack.last() == Some(&v) && !graph.own[v as usize] {
+            stack.pop();
+            self.on[v as usize] = false;
+            return;
+        }
+        let first = stack.iter().rposition(|&w| w == v).unwrap_or(0);
+        let part = stack.split_off(first);
+        part.iter().for_each(|&w| self.on[w as usize] = false);
+        out.push(part);
     }
 }
 
@@ -260,12 +339,18 @@ mod tests {
         sites.iter().map(|&site| Event { site, mask: u32::MAX, ..Event::default() }.bytes()).collect()
     }
 
+    /// The loops of two streams, and their nodes.
+    fn found(streams: [&[EventBytes]; 2]) -> (Loops, Nodes) {
+        let nodes = Nodes::new(streams);
+        (Loops::new(streams, &nodes).expect("a structure"), nodes)
+    }
+
     #[test]
     fn nests_are_found() {
         // 9, then twice: 1, an inner loop of 2 and 3, 4; then 8.
         let a = stream(&[9, 1, 2, 3, 2, 3, 4, 1, 2, 3, 4, 8]);
-        let l = Loops::new([&a, &[]]);
-        let of = |i: usize| l.nodes[0][i];
+        let (l, nodes) = found([&a, &[]]);
+        let of = |i: usize| nodes.of[0][i];
         assert_eq!(l.inside(of(0), NONE), NONE);
         let outer = l.inside(of(1), NONE);
         assert_eq!(l.header[outer as usize], of(1));
@@ -282,14 +367,29 @@ mod tests {
         let event = |site, mask| Event { site, mask, ..Event::default() }.bytes();
         let a = [event(0, 3), event(1, 1), event(2, 2), event(3, 3)];
         let b = [event(0, 3), event(2, 1), event(1, 2), event(3, 3)];
-        let l = Loops::new([&a, &b]);
+        let (l, _) = found([&a, &b]);
         assert!(l.inner.iter().all(|&i| i == NONE));
     }
 
     #[test]
     fn long_chains_do_not_recurse() {
         let a = stream(&(0..200_000).chain([0]).collect::<Vec<_>>());
-        let l = Loops::new([&a, &[]]);
+        let (l, _) = found([&a, &[]]);
         assert!(l.inner.iter().all(|&i| i == 0));
+    }
+
+    #[test]
+    fn sites_in_any_order_have_no_loops() {
+        let mut seed = 5u32;
+        let mut random = |n: u32| {
+            seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (seed >> 16) % n
+        };
+        let a = stream(&(0..5000).map(|_| random(60)).collect::<Vec<_>>());
+        assert!(Loops::new([&a, &a], &Nodes::new([&a, &a])).is_none());
+        // One site that leads to any other, each of which leads back, is a loop.
+        let b = stream(&(0..5000).map(|i| if i % 2 == 0 { 1000 } else { random(60) }).collect::<Vec<_>>());
+        let (l, nodes) = found([&b, &b]);
+        assert_eq!(l.header[l.inside(nodes.of[0][1], NONE) as usize], 0);
     }
 }

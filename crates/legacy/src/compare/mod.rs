@@ -24,8 +24,10 @@ mod findings;
 mod input;
 mod launch_match;
 mod loops;
+mod nodes;
 mod options;
 mod parallel;
+mod same_sites;
 mod streams;
 
 use std::borrow::Cow;

@@ -20,8 +20,10 @@ use super::differences::{FindingNumber, Moment, Place, Sink, Trip};
 use super::event_order::{self, Stream};
 use super::fast_hash::FastHash;
 use super::loops::{Loops, NONE};
+use super::nodes::{Nodes, site};
 use super::options::Options;
 use super::parallel::both;
+use super::same_sites::{self, Run};
 
 /// What of an event is compared.
 #[derive(Clone, Copy)]
@@ -59,11 +61,6 @@ impl Eyes {
     }
 }
 
-#[inline]
-fn site(e: &EventBytes) -> u32 {
-    u32::from_le_bytes([e[0], e[1], e[2], e[3]])
-}
-
 /// Puts what differs between two streams into `sink`.
 pub(super) fn streams(a: &Stream<'_>, b: &Stream<'_>, eyes: Eyes, sink: &mut Sink<'_>) {
     let events = [&a.events[..], &b.events[..]];
@@ -73,16 +70,25 @@ pub(super) fn streams(a: &Stream<'_>, b: &Stream<'_>, eyes: Eyes, sink: &mut Sin
     }
     // Direction and kind too, but not company.
     let told = |e: &EventBytes| eyes.words(e).0;
-    if event_order::same_but_for_company(ea, eb, told) {
+    if event_order::same_but_for_company([a, b], told) {
         let i =
             ea.iter().zip(eb).take_while(|(x, y)| eyes.equal(x, y)).count().min(ea.len().min(eb.len()) - 1);
         sink.put(FindingKind::ActiveMask, at([i, i]), [Some(&ea[i]), Some(&eb[i])], &[]);
         return;
     }
-    let loops = Loops::new(events);
-    let mut c = Compare { events, loops: &loops, eyes, trips: Vec::new(), sink };
-    c.body(NONE, [0..ea.len(), 0..eb.len()]);
-    sink.places(events, &loops);
+    let nodes = Nodes::new(events);
+    let loops = if nodes.straight { None } else { Loops::new(events, &nodes) };
+    let runs = match loops {
+        Some(_) => None,
+        None => same_sites::runs(&nodes),
+    };
+    let loops = loops.unwrap_or_else(|| Loops::none(nodes.len()));
+    let mut c = Compare { events, nodes: &nodes, loops: &loops, eyes, trips: Vec::new(), sink };
+    match runs {
+        Some(runs) => c.aligned(runs),
+        None => _ = c.body(NONE, [0..ea.len(), 0..eb.len()]),
+    }
+    sink.places(&nodes);
 }
 
 fn at(at: [usize; 2]) -> Place {
@@ -98,10 +104,13 @@ fn in_step(events: [&[EventBytes]; 2], eyes: Eyes, sink: &mut Sink<'_>) {
         }
     }
     if sink.wants_places() {
-        let loops = Loops::new(events);
-        let mut c = Compare { events, loops: &loops, eyes, trips: Vec::new(), sink };
-        c.trips_of_firsts();
-        sink.places(events, &loops);
+        let nodes = Nodes::new(events);
+        let loops = if nodes.straight { None } else { Loops::new(events, &nodes) };
+        if let Some(loops) = loops {
+            let mut c = Compare { events, nodes: &nodes, loops: &loops, eyes, trips: Vec::new(), sink };
+            c.trips_of_firsts();
+        }
+        sink.places(&nodes);
     }
 }
 
@@ -160,6 +169,7 @@ struct Part {
 
 struct Compare<'a, 's, 'o> {
     events: [&'a [EventBytes]; 2],
+    nodes: &'a Nodes,
     loops: &'a Loops,
     eyes: Eyes,
     /// Loops around, outermost first.
@@ -168,11 +178,39 @@ struct Compare<'a, 's, 'o> {
 }
 
 impl Compare<'_, '_, '_> {
+    /// The site that a loop is entered at.
+    fn entry(&self, of: u32) -> u32 {
+        let header = self.loops.header.get(of as usize);
+        header.and_then(|&h| self.nodes.sites.get(h as usize)).copied().unwrap_or(0)
+    }
+
+    /// Compares streams without loops, whose events match in these runs.
+    fn aligned(&mut self, runs: Vec<Run>) {
+        let ends = self.events.map(<[EventBytes]>::len);
+        let (mut at_a, mut at_b) = (0, 0);
+        // The decision that the last match made otherwise.
+        let mut last = None;
+        for Run { a, b, len } in runs.into_iter().chain([Run { a: ends[0], b: ends[1], len: 0 }]) {
+            if at_a < a || at_b < b {
+                self.gap([at_a..a, at_b..b], last, [0, 0]);
+                last = None;
+            }
+            (at_a, at_b) = (a + len, b + len);
+            let [of_a, of_b] = [&self.events[0][a..at_a], &self.events[1][b..at_b]];
+            for (i, both) in of_a.iter().zip(of_b).enumerate() {
+                last = match self.eyes.equal(both.0, both.1) {
+                    true => None,
+                    false => pair(self.eyes, [a + i, b + i], [both.0, both.1], &self.trips, self.sink),
+                };
+            }
+        }
+    }
+
     /// A body of side `side` as items, and the trips of its loops.
     fn cut(&self, side: usize, around: u32, range: Range<usize>) -> (Vec<Item>, Vec<Part>) {
-        let (events, nodes) = (self.events[side], &self.loops.nodes[side]);
+        let (events, nodes) = (self.events[side], &self.nodes.of[side]);
         // Long bodies come back to the same nodes.
-        let tabled = if range.len() / 4 > self.loops.len() { self.loops.len() as u32 } else { 0 };
+        let tabled = if range.len() / 4 > self.nodes.len() { self.nodes.len() as u32 } else { 0 };
         let table: Vec<u32> = (0..tabled).map(|n| self.loops.inside(n, around)).collect();
         let inside = |node: u32| match table.get(node as usize) {
             Some(&of) => of,
@@ -275,7 +313,7 @@ impl Compare<'_, '_, '_> {
             edit_script::align_trips(ha, hb, leaves)
         };
         let totals = [a.len() as u64, b.len() as u64];
-        let site = self.loops.entry(of);
+        let site = self.entry(of);
         // The trips after the last pair, and the decision at its end: if one side has no more, that decision
         // left the loop.
         let mut parted: Option<([usize; 2], Option<FindingNumber>)> = None;
@@ -309,7 +347,7 @@ impl Compare<'_, '_, '_> {
     /// By trip: its hash, and that of its sites alone.
     fn shapes(&self, side: usize, trips: &[Part]) -> Vec<[u64; 2]> {
         let shape = |p: &Part| {
-            let nodes = &self.loops.nodes[side][p.start..p.end];
+            let nodes = &self.nodes.of[side][p.start..p.end];
             nodes
                 .iter()
                 .fold(0u64, |h, n| (h.rotate_left(23) ^ u64::from(*n)).wrapping_mul(0x9e37_79b9_7f4a_7c15))
@@ -349,7 +387,7 @@ impl Compare<'_, '_, '_> {
     /// For streams that go in step: in which trips the findings' first places are.
     fn trips_of_firsts(&mut self) {
         let wanted: Vec<Moment> = self.sink.moments();
-        let nodes = &self.loops.nodes[0];
+        let nodes = &self.nodes.of[0];
         // By depth: the loop that is open and its trip; trips are counted to the loop's end, so places are
         // filled in there.
         let mut open: Vec<(u32, u64, Vec<usize>)> = Vec::new();
@@ -381,7 +419,7 @@ impl Compare<'_, '_, '_> {
             while let Some(m) = wanted.get(next).filter(|m| m.at[0] as usize <= i) {
                 if m.at[0] as usize == i {
                     for (of, trip, places) in &mut open {
-                        out[next].push(Trip { site: self.loops.entry(*of), trip: [*trip; 2], trips: [0; 2] });
+                        out[next].push(Trip { site: self.entry(*of), trip: [*trip; 2], trips: [0; 2] });
                         places.push(next);
                     }
                 }
