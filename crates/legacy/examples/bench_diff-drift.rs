@@ -2,8 +2,8 @@
 //!
 //! The example makes pairs of files in memory and compares each pair on one thread. Arguments: `write=FOLDER`
 //! also writes each pair to `FOLDER/NAME.a.prlx` and `FOLDER/NAME.b.prlx`; `run=PROGRAM` writes the pairs too,
-//! runs `PROGRAM A B` on each and adds a column with its processor time; any other text selects the pairs with
-//! that text in their names. `run` may be given several times. Time of a program is user and system time of the
+//! runs `PROGRAM A B` on each and adds a column with its processor time; any other word selects the pair of
+//! that name. `run` may be given several times. Time of a program is user and system time of the
 //! whole process, an average of several runs with files in the page cache.
 
 #[path = "../../../bench/clock.rs"]
@@ -216,9 +216,7 @@ fn main() -> Any<()> {
     let name = |p: &PathBuf| format!("{} ms | ", p.display());
     println!("| pair | differences | compare ms | {}", programs.iter().map(name).collect::<String>());
     println!("|---|---|---|{}", "---|".repeat(programs.len()));
-    for (name, make) in
-        PAIRS.iter().filter(|p| only.is_empty() || only.iter().any(|w| p.0.contains(w.as_str())))
-    {
+    for (name, make) in PAIRS.iter().filter(|p| only.is_empty() || only.iter().any(|w| p.0 == w.as_str())) {
         let (a, b): (Vec<_>, Vec<_>) = (0..WARPS).map(make).map(|[a, b]| (a, b)).unzip();
         let (a, b) = (file(&a)?, file(&b)?);
         let (seconds, found) = compared(&a, &b)?;

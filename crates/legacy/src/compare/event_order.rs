@@ -20,17 +20,21 @@ pub(super) struct Stream<'a> {
     at: Option<Vec<u32>>,
     /// Every event has all lanes.
     full: bool,
+    /// Sum of the masks as numbers. It differs if a lane has other numbers of events.
+    masks: u64,
 }
 
 impl<'a> Stream<'a> {
     pub fn new(events: Cow<'a, [EventBytes]>) -> Stream<'a> {
-        let full = events.iter().fold(u32::MAX, |all, e| all & mask(e)) == u32::MAX;
+        let of = |(all, sum), e| (all & mask(e), u64::wrapping_add(sum, mask(e).into()));
+        let (all, masks) = events.iter().fold((u32::MAX, 0), of);
+        let full = all == u32::MAX;
         if full || events.windows(2).all(|w| mask(&w[0]) & mask(&w[1]) != 0) {
-            return Stream { events, at: None, full };
+            return Stream { events, at: None, full, masks };
         }
         let at = ordered(&events);
         let events = Cow::Owned(at.iter().map(|&i| events[i as usize]).collect());
-        Stream { events, at: Some(at), full }
+        Stream { events, at: Some(at), full, masks }
     }
     /// Whether events are not where they were recorded.
     pub fn moved(&self) -> bool {
@@ -87,31 +91,27 @@ fn by_insertion(events: &[EventBytes]) -> Option<Vec<u32>> {
 
 /// The same order, by lists of the events that wait for others: for any number of passed events.
 fn by_lists(events: &[EventBytes]) -> Vec<u32> {
-    // By lane, its last event so far, counted from 1; by event, how many it waits for and a list of those
-    // that wait for it.
+    // By lane, its last event so far, counted from 1; by event, how many it waits for, a list of those that
+    // wait for it, and the last of those, counted from 1.
     let mut last = [0u32; 32];
     let mut waits = vec![0u8; events.len()];
     let mut first = vec![u32::MAX; events.len()];
+    let mut waiting = vec![0u32; events.len()];
     let mut lists: Vec<(u32, u32)> = Vec::new();
     for (i, e) in events.iter().enumerate() {
+        let now = i as u32 + 1;
         let mut rest = mask(e);
         while rest != 0 {
-            let lane = rest.trailing_zeros() as usize;
-            let before = last[lane];
+            let before = std::mem::replace(&mut last[rest.trailing_zeros() as usize], now);
+            rest &= rest - 1;
+            let Some(p) = before.checked_sub(1).map(|p| p as usize).filter(|&p| waiting[p] != now) else {
+                continue;
+            };
             // All lanes that were last in the same event count once.
-            let mut same = 0u32;
-            for (other, seen) in last.iter_mut().enumerate().skip(lane) {
-                if rest >> other & 1 == 1 && *seen == before {
-                    same |= 1 << other;
-                    *seen = i as u32 + 1;
-                }
-            }
-            rest &= !same;
-            if let Some(p) = before.checked_sub(1) {
-                waits[i] += 1;
-                lists.push((i as u32, first[p as usize]));
-                first[p as usize] = lists.len() as u32 - 1;
-            }
+            waiting[p] = now;
+            waits[i] += 1;
+            lists.push((i as u32, first[p]));
+            first[p] = lists.len() as u32 - 1;
         }
     }
     // Events that can come next share no lane, so each has a lowest lane of its own.
@@ -153,7 +153,7 @@ pub(super) fn same_but_for_company(
         let sum = |sum: u64, e| of(e).wrapping_mul(mask(e).count_ones().into()).wrapping_add(sum);
         stream.events.iter().fold(0, sum)
     };
-    if a.full && b.full || visits(a) != visits(b) {
+    if a.full && b.full || a.masks != b.masks || visits(a) != visits(b) {
         return false;
     }
     let sides = [a, b];

@@ -38,6 +38,7 @@ const MOST_BACK: usize = 3;
 const FEW_BACK: usize = 32;
 
 /// Loop nest of the union of two streams' site graphs.
+#[derive(Default)]
 pub(super) struct Loops {
     /// By node: its innermost loop.
     pub inner: Vec<u32>,
@@ -51,16 +52,11 @@ impl Loops {
     /// Finds the loops of two streams. `None` if there is no structure: lanes go from most sites back to many
     /// others.
     pub fn new(streams: [&[EventBytes]; 2], nodes: &Nodes) -> Option<Loops> {
-        let mut edges = Edges::new(nodes.len());
-        edges.walk(streams[0], &nodes.of[0], nodes.in_a)?;
-        edges.walk(streams[1], &nodes.of[1], nodes.len())?;
+        let mut edges = Edges::new(nodes.len(), nodes.in_a);
+        edges.walk_a(streams[0], &nodes.of[0])?;
+        edges.walk_b(streams, nodes)?;
         let (inner, parent, header) = nest(&edges.graph());
         Some(Loops { inner, parent, header })
-    }
-
-    /// No loops among so many nodes.
-    pub fn none(nodes: usize) -> Loops {
-        Loops { inner: vec![NONE; nodes], parent: Vec::new(), header: Vec::new() }
     }
 
     /// The loop right inside `around` that `node` belongs to; [`NONE`] if it is in `around` itself.
@@ -75,72 +71,168 @@ impl Loops {
     }
 }
 
+/// The lanes of a warp, by the node that they were at last.
+struct Lanes {
+    /// Lanes and their node. Groups share no lane and no node, so there are at most 32, and one more while a
+    /// step is made.
+    groups: [(u32, u32); 33],
+    len: usize,
+}
+
+impl Lanes {
+    fn new() -> Lanes {
+        Lanes { groups: [(0, 0); 33], len: 0 }
+    }
+
+    /// Moves the lanes of `m` to `node`. `leaves(n, of)` learns for each group whether lanes leave its node `of`:
+    /// `n` is 1 or 0.
+    #[inline]
+    fn step(&mut self, m: u32, node: u32, mut leaves: impl FnMut(u64, u32)) {
+        if let (1, (of, at)) = (self.len, &mut self.groups[0])
+            && *of == m
+        {
+            leaves(1, *at);
+            *at = node;
+            return;
+        }
+        let (mut kept, mut joined) = (0, m);
+        for i in 0..self.len {
+            let (of, at) = self.groups[i];
+            leaves(u64::from(of & m != 0), at);
+            let stay = of & !m;
+            joined |= if at == node { stay } else { 0 };
+            self.groups[kept] = (stay, at);
+            kept += usize::from(stay != 0 && at != node);
+        }
+        self.groups[kept] = (joined, node);
+        self.len = kept + 1;
+    }
+
+    /// The lanes after the last of these events, which have all lanes together.
+    fn after(events: &[EventBytes], nodes: &[u32]) -> Lanes {
+        let mut all = 0;
+        let since = events.iter().rposition(|e| {
+            all |= mask(e);
+            all == u32::MAX
+        });
+        let since = since.unwrap_or(0);
+        let mut lanes = Lanes::new();
+        for (e, &node) in events.iter().zip(nodes).skip(since) {
+            lanes.step(mask(e), node, |_, _| ());
+        }
+        lanes
+    }
+}
+
+/// Graphs with at most so many nodes are kept as a matrix of bits.
+const DENSE: usize = 1024;
+
 /// The edges of the site graph, each once.
 struct Edges {
-    /// Origin in the high half, target in the low half.
+    nodes: usize,
+    in_a: usize,
+    /// For at most [`DENSE`] nodes: bits of targets, in rows of `words` by origin.
+    bits: Vec<u64>,
+    words: usize,
+    /// For more nodes: the edges, with the origin in the high half and the target in the low half.
     all: Vec<u64>,
-    /// A table of them with open addressing: origin and target plus 1; 0 is a free slot.
+    /// A table of those with open addressing: the edge plus 1; 0 is a free slot.
     slots: Vec<u64>,
     seed: u64,
-    /// By node: the node that came after it last.
+    /// For more nodes, by node: the node that came after it last.
     next: Vec<u32>,
-    /// By node: its place in the order in which the current stream meets nodes.
-    met: Vec<u32>,
-    /// Number of edges that lead back to a node that the current stream met before.
+    /// Number of edges that lead back to a node that the same side met before.
     back: usize,
 }
 
 impl Edges {
-    fn new(nodes: usize) -> Edges {
+    fn new(nodes: usize, in_a: usize) -> Edges {
+        let dense = nodes <= DENSE;
+        let words = nodes.div_ceil(64);
+        let of = |sparse: usize| if dense { 0 } else { sparse };
         Edges {
-            all: Vec::with_capacity(2 * nodes),
-            slots: vec![0; (4 * nodes).next_power_of_two().max(64)],
+            nodes,
+            in_a,
+            bits: vec![0; if dense { nodes * words } else { 0 }],
+            words,
+            all: Vec::with_capacity(of(2 * nodes)),
+            slots: vec![0; of((4 * nodes).next_power_of_two().max(16 * DENSE))],
             seed: FastHash::default().seed(),
-            next: vec![NONE; nodes],
-            met: vec![NONE; nodes],
+            next: vec![NONE; of(nodes)],
             back: 0,
         }
     }
 
-    /// Adds one stream of at most so many nodes. `None` if it has no structure.
-    fn walk(&mut self, events: &[EventBytes], nodes: &[u32], most: usize) -> Option<()> {
-        self.met.fill(NONE);
-        self.back = 0;
-        let limit = MOST_BACK * most + FEW_BACK;
-        let mut count = 0;
-        // Lanes by the node they were at last. Groups share no lane, so there are at most 32.
-        let (mut lanes, mut groups) = ([(0u32, 0u32); 33], 0);
+    /// Adds A's stream. `None` if it has no structure.
+    fn walk_a(&mut self, events: &[EventBytes], nodes: &[u32]) -> Option<()> {
+        let most = MOST_BACK * self.in_a + FEW_BACK;
+        let mut lanes = Lanes::new();
+        self.walk(events, nodes, &mut lanes, most)
+    }
+
+    /// Adds B's stream. `None` if it has no structure. Where it does what A does, it has A's edges.
+    fn walk_b(&mut self, [a, b]: [&[EventBytes]; 2], nodes: &Nodes) -> Option<()> {
+        let most = self.back + MOST_BACK * self.nodes + FEW_BACK;
+        let of = &nodes.of[1];
+        let mut lanes = Lanes::new();
+        let mut j = 0;
+        for run in &nodes.runs {
+            let end = run.b + run.len;
+            self.walk(&b[j..run.b], &of[j..run.b], &mut lanes, most)?;
+            j = run.b;
+            while j < end {
+                // Lanes are where they are in A after they all made a step that A made too.
+                let same = |j: usize| mask(&a[run.a + j - run.b]) == mask(&b[j]);
+                let (mut all, mut from) = (0, j);
+                while from < end && all != u32::MAX {
+                    all = if same(from) { all | mask(&b[from]) } else { 0 };
+                    from += 1;
+                }
+                self.walk(&b[j..from], &of[j..from], &mut lanes, most)?;
+                let to = (from..end).find(|&j| !same(j)).unwrap_or(end);
+                if to > from {
+                    lanes = Lanes::after(&b[j..to], &of[j..to]);
+                }
+                j = to;
+            }
+        }
+        self.walk(&b[j..], &of[j..], &mut lanes, most)
+    }
+
+    /// Adds events. `None` if more than `most` edges lead back.
+    fn walk(&mut self, events: &[EventBytes], nodes: &[u32], lanes: &mut Lanes, most: usize) -> Option<()> {
+        let dense = self.nodes <= DENSE;
         for (e, &node) in events.iter().zip(nodes) {
-            let met = &mut self.met[node as usize];
-            if *met == NONE {
-                (*met, count) = (count, count + 1);
+            match dense {
+                true => lanes.step(mask(e), node, |n, of| self.set(n, of, node)),
+                false => lanes.step(mask(e), node, |n, of| {
+                    if n > 0 && self.next[of as usize] != node {
+                        self.add(of, node);
+                    }
+                }),
             }
-            let m = mask(e);
-            let (mut kept, mut same) = (0, None);
-            for i in 0..groups {
-                let (of, at) = lanes[i];
-                if of & m != 0 && self.next[at as usize] != node {
-                    self.add(at, node);
-                }
-                if of & !m != 0 {
-                    same = if at == node { Some(kept) } else { same };
-                    lanes[kept] = (of & !m, at);
-                    kept += 1;
-                }
-            }
-            match same {
-                Some(i) => lanes[i].0 |= m,
-                None => {
-                    lanes[kept] = (m, node);
-                    kept += 1;
-                }
-            }
-            groups = kept;
-            if self.back > limit {
+            if self.back > most {
                 return None;
             }
         }
         Some(())
+    }
+
+    /// Whether an edge leads back. Nodes of A and B are numbered one after another, so the numbers say nothing
+    /// of an edge between them.
+    #[inline]
+    fn leads_back(&self, from: u32, to: u32) -> bool {
+        to <= from && (from as usize >= self.in_a) == (to as usize >= self.in_a)
+    }
+
+    /// Adds `n` edges, 1 or 0, to the matrix.
+    #[inline]
+    fn set(&mut self, n: u64, from: u32, to: u32) {
+        let back = u64::from(self.leads_back(from, to));
+        let word = &mut self.bits[from as usize * self.words + to as usize / 64];
+        let fresh = n & !(*word >> (to % 64));
+        *word |= fresh << (to % 64);
+        self.back += (fresh & back) as usize;
     }
 
     fn add(&mut self, from: u32, to: u32) {
@@ -152,7 +244,7 @@ impl Edges {
         }
         self.slots[at] = edge + 1;
         self.all.push(edge);
-        self.back += usize::from(self.met[to as usize] <= self.met[from as usize]);
+        self.back += usize::from(self.leads_back(from, to));
         if self.all.len() * 2 > self.slots.len() {
             self.slots = vec![0; self.slots.len() * 4];
             for i in 0..self.all.len() {
@@ -166,8 +258,7 @@ impl Edges {
     #[inline]
     fn slot(&self, edge: u64) -> usize {
         let last = self.slots.len() - 1;
-        let mixed = u128::from(edge ^ self.seed) * u128::from(self.seed);
-        let mut at = (mixed ^ mixed >> 64) as usize & last;
+        let mut at = (edge.wrapping_mul(self.seed) >> 32) as usize & last;
         while self.slots[at] != 0 && self.slots[at] != edge + 1 {
             at = (at + 1) & last;
         }
@@ -176,22 +267,23 @@ impl Edges {
 
     /// The edges by their origin.
     fn graph(&self) -> Graph {
-        let n = self.next.len();
-        let mut starts = vec![0u32; n + 1];
-        self.all.iter().for_each(|e| starts[(e >> 32) as usize + 1] += 1);
-        for i in 0..n {
-            starts[i + 1] += starts[i];
+        let mut graph = Graph { starts: vec![0], to: Vec::new(), own: vec![false; self.nodes] };
+        if self.nodes > DENSE {
+            graph.sort(&self.all);
+            return graph;
         }
-        let mut ends = starts.clone();
-        let mut to = vec![0u32; self.all.len()];
-        let mut own = vec![false; n];
-        for &e in &self.all {
-            let (from, target) = ((e >> 32) as usize, e as u32);
-            to[ends[from] as usize] = target;
-            ends[from] += 1;
-            own[from] |= from == target as usize;
+        for (from, row) in self.bits.chunks_exact(self.words.max(1)).enumerate() {
+            graph.own[from] = row[from / 64] >> (from % 64) & 1 == 1;
+            for (i, &word) in row.iter().enumerate() {
+                let mut rest = word;
+                while rest != 0 {
+                    graph.to.push(i as u32 * 64 + rest.trailing_zeros());
+                    rest &= rest - 1;
+                }
+            }
+            graph.starts.push(graph.to.len() as u32);
         }
-        Graph { starts, to, own }
+        graph
     }
 }
 
@@ -206,6 +298,24 @@ struct Graph {
 }
 
 impl Graph {
+    /// Takes edges in any order into an empty graph.
+    fn sort(&mut self, edges: &[u64]) {
+        let n = self.own.len();
+        self.starts = vec![0; n + 1];
+        edges.iter().for_each(|e| self.starts[(e >> 32) as usize + 1] += 1);
+        for i in 0..n {
+            self.starts[i + 1] += self.starts[i];
+        }
+        let mut ends = self.starts.clone();
+        self.to = vec![0; edges.len()];
+        for &e in edges {
+            let (from, target) = ((e >> 32) as usize, e as u32);
+            self.to[ends[from] as usize] = target;
+            ends[from] += 1;
+            self.own[from] |= from == target as usize;
+        }
+    }
+
     /// The targets of a node's edges.
     #[inline]
     fn next(&self, v: u32) -> &[u32] {
@@ -332,6 +442,7 @@ impl Parts {
 
 #[cfg(test)]
 mod tests {
+    use super::super::nodes::Last;
     use super::*;
     use crate::v1::Event;
 
@@ -341,7 +452,7 @@ mod tests {
 
     /// The loops of two streams, and their nodes.
     fn found(streams: [&[EventBytes]; 2]) -> (Loops, Nodes) {
-        let nodes = Nodes::new(streams);
+        let nodes = Nodes::new(streams, &mut Last::default());
         (Loops::new(streams, &nodes).expect("a structure"), nodes)
     }
 
@@ -371,6 +482,48 @@ mod tests {
         assert!(l.inner.iter().all(|&i| i == NONE));
     }
 
+    /// What B's walk leaves out is in the graph already: walking all of both gives the same.
+    #[test]
+    fn where_b_does_what_a_does_it_has_its_edges() {
+        let mut seed = 11u32;
+        let mut random = |n: u32| {
+            seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (seed >> 16) % n
+        };
+        for round in 0..300 {
+            // Few nodes are a matrix of bits, many a table.
+            let (sites, len) = [(20, 200), (3000, 1500)][round % 2];
+            let masks = [u32::MAX, 0xffff, 0xffff_0000, 0xf0, 1, 0xffff_fffe];
+            let a: Vec<Event> = (0..len)
+                .map(|i| Event { site: i % sites, mask: masks[random(6) as usize], ..Event::default() })
+                .collect();
+            let mut b = a.clone();
+            for _ in 0..random(8) {
+                let at = random(b.len() as u32) as usize;
+                match random(3) {
+                    0 => _ = b.remove(at),
+                    1 => b[at].mask = masks[random(6) as usize],
+                    _ => b.insert(at, Event { site: random(1500), mask: 7, ..Event::default() }),
+                }
+            }
+            let [a, b] = [a, b].map(|side| side.iter().map(|e| e.bytes()).collect::<Vec<_>>());
+            let nodes = Nodes::new([&a, &b], &mut Last::default());
+            let edges = |runs: bool| {
+                let mut edges = Edges::new(nodes.len(), nodes.in_a);
+                edges.walk(&a, &nodes.of[0], &mut Lanes::new(), usize::MAX);
+                match runs {
+                    true => edges.walk_b([&a, &b], &nodes).expect("few edges back"),
+                    false => _ = edges.walk(&b, &nodes.of[1], &mut Lanes::new(), usize::MAX),
+                }
+                let graph = edges.graph();
+                (0..nodes.len() as u32)
+                    .map(|v| graph.next(v).iter().copied().collect::<std::collections::BTreeSet<_>>())
+                    .collect::<Vec<_>>()
+            };
+            assert_eq!(edges(true), edges(false));
+        }
+    }
+
     #[test]
     fn long_chains_do_not_recurse() {
         let a = stream(&(0..200_000).chain([0]).collect::<Vec<_>>());
@@ -386,7 +539,7 @@ mod tests {
             (seed >> 16) % n
         };
         let a = stream(&(0..5000).map(|_| random(60)).collect::<Vec<_>>());
-        assert!(Loops::new([&a, &a], &Nodes::new([&a, &a])).is_none());
+        assert!(Loops::new([&a, &a], &Nodes::new([&a, &a], &mut Last::default())).is_none());
         // One site that leads to any other, each of which leads back, is a loop.
         let b = stream(&(0..5000).map(|i| if i % 2 == 0 { 1000 } else { random(60) }).collect::<Vec<_>>());
         let (l, nodes) = found([&b, &b]);

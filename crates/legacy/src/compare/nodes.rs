@@ -26,28 +26,71 @@ pub(super) struct Nodes {
     /// Neither side meets a site twice, and both meet their common sites in the same order. Then there is no
     /// loop, and a node of A is the number of its event.
     pub straight: bool,
+    /// Where B has the same sites as A, in ascending order on both sides.
+    pub runs: Vec<Run>,
+}
+
+/// Events of A and B that stand for each other, one by one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Run {
+    /// The first of A's events.
+    pub a: usize,
+    /// The first of B's events.
+    pub b: usize,
+    /// Number of events.
+    pub len: usize,
+}
+
+/// The nodes of the last warp's A: most warps of a launch meet the same sites.
+#[derive(Default)]
+pub(super) struct Last {
+    table: Table,
+    /// By event: its site, its node.
+    sites: Vec<u32>,
+    nodes: Vec<u32>,
+}
+
+impl Last {
+    /// Numbers A's sites, if they are not those of the last warp.
+    fn set(&mut self, a: &[EventBytes]) {
+        if self.sites.len() == a.len() && self.sites.iter().zip(a).all(|(last, e)| *last == site(e)) {
+            return;
+        }
+        self.table.clear();
+        self.sites.clear();
+        self.sites.extend(a.iter().map(site));
+        self.nodes.clear();
+        self.nodes.extend(self.sites.iter().map(|&site| self.table.node(site)));
+    }
 }
 
 impl Nodes {
-    /// Numbers the sites of two streams.
-    pub fn new([a, b]: [&[EventBytes]; 2]) -> Nodes {
-        let mut table = Table::default();
-        let of_a: Vec<u32> = a.iter().map(|e| table.node(site(e))).collect();
+    /// Numbers the sites of two streams. `last` only saves time.
+    pub fn new([a, b]: [&[EventBytes]; 2], last: &mut Last) -> Nodes {
+        last.set(a);
+        let Last { table, sites, nodes } = last;
         let in_a = table.sites.len();
-        let mut of_b = Vec::with_capacity(b.len());
+        let (mut of_b, mut runs) = (Vec::with_capacity(b.len()), Vec::new());
         let mut i = 0;
         while of_b.len() < b.len() {
             let j = of_b.len();
-            let run = a[i..].iter().zip(&b[j..]).take_while(|(x, y)| site(x) == site(y)).count();
-            of_b.extend_from_slice(&of_a[i..i + run]);
-            i += run;
-            let Some(next) = b.get(j + run).map(site) else { break };
-            of_b.push(table.node(next));
-            let ahead = a.iter().skip(i).take(AHEAD).position(|e| site(e) == next);
-            i += ahead.map_or(0, |n| n + 1);
+            let len = sites[i..].iter().zip(&b[j..]).take_while(|(x, y)| **x == site(y)).count();
+            if len > 0 {
+                of_b.extend_from_slice(&nodes[i..i + len]);
+                runs.push(Run { a: i, b: j, len });
+                i += len;
+            }
+            let Some(next) = b.get(j + len).map(site) else { break };
+            let ahead = sites[i..].iter().take(AHEAD).position(|s| *s == next);
+            match ahead {
+                Some(n) => i += n,
+                None => of_b.push(table.node(next)),
+            }
         }
         let straight = in_a == a.len() && ascends(&of_b, in_a, table.sites.len());
-        Nodes { sites: table.sites, of: [of_a, of_b], in_a, straight }
+        let all = table.sites.clone();
+        table.truncate(in_a);
+        Nodes { sites: all, of: [nodes.clone(), of_b], in_a, straight, runs }
     }
 
     /// Number of nodes.
@@ -90,16 +133,18 @@ struct Table {
 impl Default for Table {
     fn default() -> Table {
         let bits = 9;
-        Table {
-            slots: vec![0; 1 << bits],
-            shift: 64 - bits,
-            seed: FastHash::default().seed(),
-            sites: Vec::new(),
-        }
+        let seed = FastHash::default().seed();
+        Table { slots: vec![0; 1 << bits], shift: 64 - bits, seed, sites: Vec::new() }
     }
 }
 
 impl Table {
+    /// Forgets all sites.
+    fn clear(&mut self) {
+        self.slots.fill(0);
+        self.sites.clear();
+    }
+
     /// The node of a site, a new one if the site has none yet.
     #[inline]
     fn node(&mut self, site: u32) -> u32 {
@@ -110,18 +155,17 @@ impl Table {
         }
     }
 
-    /// Where a site is, or the free slot for it.
+    /// Where a site is, or the free slot for it. At most half of the slots are in use, so the search ends.
     #[inline]
     fn slot(&self, site: u32) -> usize {
         let last = self.slots.len() - 1;
-        let mut at = (u64::from(site).wrapping_mul(self.seed) >> self.shift) as usize;
-        while self.slots[at & last] as u32 != 0 && (self.slots[at & last] >> 32) as u32 != site {
-            at += 1;
+        let mut at = (u64::from(site).wrapping_mul(self.seed) >> self.shift) as usize & last;
+        while self.slots[at] as u32 != 0 && (self.slots[at] >> 32) as u32 != site {
+            at = (at + 1) & last;
         }
-        at & last
+        at
     }
 
-    /// Gives a site its node. At most half of the slots are in use, so a search always ends.
     fn add(&mut self, at: usize, site: u32) -> u32 {
         let node = self.sites.len() as u32;
         self.sites.push(site);
@@ -136,6 +180,16 @@ impl Table {
         }
         node
     }
+
+    /// Forgets all but the first `len` sites.
+    fn truncate(&mut self, len: usize) {
+        // A site only takes a slot that those before it left free, so the last one leaves first.
+        while let Some(&site) = self.sites.get(len..).and_then(<[u32]>::last) {
+            let at = self.slot(site);
+            self.slots[at] = 0;
+            self.sites.pop();
+        }
+    }
 }
 
 #[cfg(test)]
@@ -147,7 +201,30 @@ mod tests {
         let events = |sites: &[u32]| -> Vec<EventBytes> {
             sites.iter().map(|&site| Event { site, ..Event::default() }.bytes()).collect()
         };
-        Nodes::new([&events(a), &events(b)])
+        Nodes::new([&events(a), &events(b)], &mut Last::default())
+    }
+
+    #[test]
+    fn the_last_warp_changes_nothing() {
+        let mut last = Last::default();
+        let mut seed = 1u32;
+        for _ in 0..200 {
+            let mut random = |n: u32| {
+                seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                (seed >> 16) % n
+            };
+            let len = 1 + random(600);
+            let a: Vec<u32> = (0..len).map(|i| if random(40) == 0 { random(900) } else { i }).collect();
+            for _ in 0..=random(2) {
+                let b: Vec<u32> = (0..len).map(|i| if random(20) == 0 { random(5000) } else { i }).collect();
+                let events = |sites: &[u32]| -> Vec<EventBytes> {
+                    sites.iter().map(|&site| Event { site, ..Event::default() }.bytes()).collect()
+                };
+                let (one, other) = (Nodes::new([&events(&a), &events(&b)], &mut last), nodes(&a, &b));
+                assert_eq!((&one.sites, &one.of, &one.runs), (&other.sites, &other.of, &other.runs));
+                assert!(b.iter().zip(&one.of[1]).all(|(site, node)| one.sites[*node as usize] == *site));
+            }
+        }
     }
 
     #[test]

@@ -1,45 +1,102 @@
 //! Aligns two streams without loops by their sites alone.
 //!
 //! Streams that meet each site once match where their sites are equal. Others match by Myers' algorithm, in
-//! windows: as far as a bounded number of edits leads, then on from there.
+//! windows: as far as a bounded number of edits leads, then on from there. Where that leads nowhere, the n-th
+//! visit of a site on one side stands for the n-th on the other.
 //!
 //! # Invariants
 //! Runs ascend on both sides and do not touch on both sides. Matched events have the same site. Work is linear
 //! in events times [`EDITS`].
 //!
 //! # Limitations
-//! Where a window leads nowhere, the streams have too little in common; the caller must match them by other
-//! means.
+//! A window ends where it leads furthest, so the edits of several windows may be more than the fewest.
 
-use super::nodes::Nodes;
+use super::nodes::{Nodes, Run};
 
 /// The most single insertions and deletions of one window.
 const EDITS: usize = 96;
 /// Events that a window of all its edits must at least advance, both sides together, by edit.
 const ADVANCE: usize = 6;
 
-/// Events that match one to one.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Run {
-    /// The first of A's events.
-    pub a: usize,
-    /// The first of B's events.
-    pub b: usize,
-    /// Number of events.
-    pub len: usize,
+/// The runs of two streams without loops.
+pub(super) fn runs(nodes: &Nodes) -> Vec<Run> {
+    let [a, b] = &nodes.of;
+    if nodes.straight {
+        return straight(b, nodes.in_a);
+    }
+    windows(a, b).unwrap_or_else(|| {
+        let mut out = Vec::new();
+        paired(a, b, nodes.len()).into_iter().for_each(|(a, b)| add(&mut out, Run { a, b, len: 1 }));
+        out
+    })
 }
 
-/// The runs of two streams without loops. `None` if they have too little in common.
-pub(super) fn runs(nodes: &Nodes) -> Option<Vec<Run>> {
-    let [a, b] = &nodes.of;
-    if nodes.straight { Some(straight(b, nodes.in_a)) } else { windows(a, b) }
+/// Which elements of two sequences belong together, in order: the most that can, taking the n-th of an element
+/// for the n-th. Elements are below `most`.
+pub(super) fn paired(a: &[u32], b: &[u32], most: usize) -> Vec<(usize, usize)> {
+    // By element: where its places in B begin in `places`; then, up to which of them A has taken.
+    let mut starts = vec![0u32; most + 1];
+    b.iter().for_each(|k| starts[*k as usize + 1] += 1);
+    for k in 0..most {
+        starts[k + 1] += starts[k];
+    }
+    let mut places = vec![0u32; b.len()];
+    let mut next = starts.clone();
+    for (j, k) in b.iter().enumerate() {
+        let at = &mut next[*k as usize];
+        places[*at as usize] = j as u32;
+        *at += 1;
+    }
+    next.copy_from_slice(&starts);
+    let mut common = Vec::with_capacity(a.len().min(b.len()));
+    for (i, k) in a.iter().enumerate() {
+        let at = &mut next[*k as usize];
+        if *at < starts[*k as usize + 1] {
+            common.push((i, places[*at as usize] as usize));
+            *at += 1;
+        }
+    }
+    ascending(&common)
+}
+
+/// The longest run of pairs, in their order, whose second numbers ascend.
+pub(super) fn ascending(common: &[(usize, usize)]) -> Vec<(usize, usize)> {
+    // By length of a run: the second number and the pair that it ends with.
+    let mut ends: Vec<(usize, u32)> = Vec::new();
+    let mut before = vec![u32::MAX; common.len()];
+    for (n, &(_, j)) in common.iter().enumerate() {
+        let at = match ends.last() {
+            Some(&(last, _)) if last >= j => ends.partition_point(|e| e.0 < j),
+            _ => ends.len(),
+        };
+        if at > 0 {
+            before[n] = ends[at - 1].1;
+        }
+        match ends.get_mut(at) {
+            Some(e) => *e = (j, n as u32),
+            None => ends.push((j, n as u32)),
+        }
+    }
+    let mut out = Vec::with_capacity(ends.len());
+    let mut n = ends.last().map_or(u32::MAX, |e| e.1);
+    while let Some(&p) = common.get(n as usize) {
+        out.push(p);
+        n = before[n as usize];
+    }
+    out.reverse();
+    out
 }
 
 /// The runs of straight streams: a node of A is the number of its event.
 fn straight(b: &[u32], in_a: usize) -> Vec<Run> {
-    let mut out: Vec<Run> = Vec::new();
-    for (j, &node) in b.iter().enumerate().filter(|(_, n)| (**n as usize) < in_a) {
-        add(&mut out, Run { a: node as usize, b: j, len: 1 });
+    let mut out = Vec::new();
+    let mut j = 0;
+    while let Some(&node) = b.get(j) {
+        let a = node as usize;
+        // The node after A's last event is another one's.
+        let len = (a..in_a).zip(&b[j..]).take_while(|(a, node)| *a == **node as usize).count();
+        add(&mut out, Run { a, b: j, len });
+        j += len.max(1);
     }
     out
 }
@@ -225,6 +282,13 @@ mod tests {
         assert!(matched(&a, &b, &runs) > 19_000);
         let other: Vec<u32> = (0..20_000).map(|_| 100 + random(40)).collect();
         assert_eq!(windows(&a, &other), None);
+    }
+
+    #[test]
+    fn the_most_items_pair() {
+        assert_eq!(paired(&[1, 2, 3, 4], &[1, 3, 4, 9], 10), [(0, 0), (2, 1), (3, 2)]);
+        assert_eq!(paired(&[1, 2, 1], &[2, 1, 1], 3), [(1, 0), (2, 2)]);
+        assert_eq!(paired(&[1], &[2], 3), []);
     }
 
     #[test]

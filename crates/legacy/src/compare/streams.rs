@@ -20,10 +20,10 @@ use super::differences::{FindingNumber, Moment, Place, Sink, Trip};
 use super::event_order::{self, Stream};
 use super::fast_hash::FastHash;
 use super::loops::{Loops, NONE};
-use super::nodes::{Nodes, site};
+use super::nodes::{Last, Nodes, Run, site};
 use super::options::Options;
 use super::parallel::both;
-use super::same_sites::{self, Run};
+use super::same_sites;
 
 /// What of an event is compared.
 #[derive(Clone, Copy)]
@@ -44,7 +44,7 @@ impl Eyes {
     }
     #[inline]
     fn equal(self, a: &EventBytes, b: &EventBytes) -> bool {
-        self.words(a) == self.words(b)
+        a == b || self.words(a) == self.words(b)
     }
     /// Whether the values of two branches are the same, or do not count.
     #[inline]
@@ -62,11 +62,11 @@ impl Eyes {
 }
 
 /// Puts what differs between two streams into `sink`.
-pub(super) fn streams(a: &Stream<'_>, b: &Stream<'_>, eyes: Eyes, sink: &mut Sink<'_>) {
+pub(super) fn streams(a: &Stream<'_>, b: &Stream<'_>, eyes: Eyes, last: &mut Last, sink: &mut Sink<'_>) {
     let events = [&a.events[..], &b.events[..]];
     let [ea, eb] = events;
     if ea.len() == eb.len() && ea.iter().zip(eb).all(|(x, y)| site(x) == site(y)) {
-        return in_step(events, eyes, sink);
+        return in_step(events, eyes, last, sink);
     }
     // Direction and kind too, but not company.
     let told = |e: &EventBytes| eyes.words(e).0;
@@ -76,13 +76,10 @@ pub(super) fn streams(a: &Stream<'_>, b: &Stream<'_>, eyes: Eyes, sink: &mut Sin
         sink.put(FindingKind::ActiveMask, at([i, i]), [Some(&ea[i]), Some(&eb[i])], &[]);
         return;
     }
-    let nodes = Nodes::new(events);
+    let nodes = Nodes::new(events, last);
     let loops = if nodes.straight { None } else { Loops::new(events, &nodes) };
-    let runs = match loops {
-        Some(_) => None,
-        None => same_sites::runs(&nodes),
-    };
-    let loops = loops.unwrap_or_else(|| Loops::none(nodes.len()));
+    let runs = loops.is_none().then(|| same_sites::runs(&nodes));
+    let loops = loops.unwrap_or_default();
     let mut c = Compare { events, nodes: &nodes, loops: &loops, eyes, trips: Vec::new(), sink };
     match runs {
         Some(runs) => c.aligned(runs),
@@ -96,7 +93,7 @@ fn at(at: [usize; 2]) -> Place {
 }
 
 /// The same sites in the same order.
-fn in_step(events: [&[EventBytes]; 2], eyes: Eyes, sink: &mut Sink<'_>) {
+fn in_step(events: [&[EventBytes]; 2], eyes: Eyes, last: &mut Last, sink: &mut Sink<'_>) {
     for (i, (x, y)) in events[0].iter().zip(events[1]).enumerate() {
         let done = eyes.equal(x, y) || eyes.same_value(x, y) && sink.flip(x, y);
         if !done {
@@ -104,7 +101,7 @@ fn in_step(events: [&[EventBytes]; 2], eyes: Eyes, sink: &mut Sink<'_>) {
         }
     }
     if sink.wants_places() {
-        let nodes = Nodes::new(events);
+        let nodes = Nodes::new(events, last);
         let loops = if nodes.straight { None } else { Loops::new(events, &nodes) };
         if let Some(loops) = loops {
             let mut c = Compare { events, nodes: &nodes, loops: &loops, eyes, trips: Vec::new(), sink };
@@ -260,8 +257,8 @@ impl Compare<'_, '_, '_> {
         let head = a.iter().zip(&b).take_while(|(x, y)| equal(x, y)).count();
         let most = a.len().min(b.len()) - head;
         let tail = a.iter().rev().zip(b.iter().rev()).take(most).take_while(|(x, y)| equal(x, y)).count();
-        let keys = |items: &[Item]| items[head..items.len() - tail].iter().map(|i| i.key).collect::<Vec<_>>();
-        let pairs = paired(&keys(&a), &keys(&b));
+        let [middle_a, middle_b] = [&a[head..a.len() - tail], &b[head..b.len() - tail]];
+        let pairs = self.paired(middle_a, middle_b);
         let (mut i, mut j) = (head, head);
         // The decision that the last pair made otherwise.
         let mut last: Option<FindingNumber> = None;
@@ -300,6 +297,22 @@ impl Compare<'_, '_, '_> {
             };
         }
         last
+    }
+
+    /// Which items of two bodies belong together.
+    fn paired(&self, a: &[Item], b: &[Item]) -> Vec<(usize, usize)> {
+        if a.len() == b.len() && a.iter().zip(b).all(|(x, y)| x.key == y.key) {
+            return (0..a.len()).map(|i| (i, i)).collect();
+        }
+        // Loops count behind the nodes.
+        let nodes = self.nodes.len();
+        let key = |i: &Item| if i.key & LOOP == 0 { i.key } else { nodes as u32 + (i.key & !LOOP) };
+        let [ka, kb] = [a, b].map(|items| items.iter().map(key).collect::<Vec<u32>>());
+        let most = nodes + self.loops.header.len();
+        match ka.len() + kb.len() > most / 8 {
+            true => same_sites::paired(&ka, &kb, most),
+            false => few_paired(&ka, &kb),
+        }
     }
 
     /// Compares a loop's trips.
@@ -441,11 +454,8 @@ impl Compare<'_, '_, '_> {
     }
 }
 
-/// Which items belong together, in order: the most that can, taking the n-th of a key for the n-th.
-fn paired(a: &[u32], b: &[u32]) -> Vec<(usize, usize)> {
-    if a == b {
-        return (0..a.len()).map(|i| (i, i)).collect();
-    }
+/// The same as [`same_sites::paired`] for elements of any size, where there are few.
+fn few_paired(a: &[u32], b: &[u32]) -> Vec<(usize, usize)> {
     let mut seen: HashMap<u32, u32, FastHash> = HashMap::default();
     let mut numbered = |keys: &[u32]| -> Vec<u64> {
         seen.clear();
@@ -458,29 +468,9 @@ fn paired(a: &[u32], b: &[u32]) -> Vec<(usize, usize)> {
     };
     let (ka, kb) = (numbered(a), numbered(b));
     let places: HashMap<u64, usize, FastHash> = kb.iter().enumerate().map(|(j, k)| (*k, j)).collect();
-    // The longest run of A's items whose places in B ascend.
     let common: Vec<(usize, usize)> =
         ka.iter().enumerate().filter_map(|(i, k)| Some((i, *places.get(k)?))).collect();
-    let mut ends: Vec<usize> = Vec::new();
-    let mut before = vec![usize::MAX; common.len()];
-    for (n, &(_, j)) in common.iter().enumerate() {
-        let at = ends.partition_point(|&e| common[e].1 < j);
-        if at > 0 {
-            before[n] = ends[at - 1];
-        }
-        match ends.get_mut(at) {
-            Some(e) => *e = n,
-            None => ends.push(n),
-        }
-    }
-    let mut out = Vec::with_capacity(ends.len());
-    let mut n = ends.last().copied().unwrap_or(usize::MAX);
-    while let Some(&p) = common.get(n) {
-        out.push(p);
-        n = before[n];
-    }
-    out.reverse();
-    out
+    same_sites::ascending(&common)
 }
 
 /// Trips of loops that differ too much for a smallest edit: those of the longer side are left out in one
@@ -515,10 +505,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_most_items_pair() {
-        assert_eq!(paired(&[1, 2, 3, 4], &[1, 3, 4, 9]), [(0, 0), (2, 1), (3, 2)]);
-        assert_eq!(paired(&[1, 2, 1], &[2, 1, 1]), [(1, 0), (2, 2)]);
-        assert_eq!(paired(&[1], &[2]), []);
+    fn few_items_pair_as_many_do() {
+        let mut seed = 3u32;
+        let mut random = |n: u32| {
+            seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (seed >> 16) % n
+        };
+        for _ in 0..500 {
+            let mut some = || (0..random(30)).map(|_| random(8)).collect::<Vec<u32>>();
+            let (a, b) = (some(), some());
+            assert_eq!(few_paired(&a, &b), same_sites::paired(&a, &b, 8));
+        }
     }
 
     #[test]

@@ -145,8 +145,8 @@ impl<'a> Warp<'a> {
                 let all = self.bytes.as_chunks::<16>().0;
                 let all = all.get(..self.kept_of(all.len())).unwrap_or_default();
                 // Each kind's number is at most that of all their bits together.
-                let bits = all.iter().fold(0, |bits, b| bits | b[4]);
-                if EventKind::of(bits).is_some() {
+                let bits = all.iter().fold(0, |bits, b| bits | u128::from_le_bytes(*b));
+                if EventKind::of((bits >> 32) as u8).is_some() {
                     return None;
                 }
                 first(&mut all.iter().map(|b| b[4]))
