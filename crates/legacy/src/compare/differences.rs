@@ -361,7 +361,7 @@ impl<'a> Sink<'a> {
         if moments.is_empty() {
             return;
         }
-        if nodes.straight {
+        if nodes.straight_line {
             let visits = self.lossy.map(|lossy| (0, if lossy { u32::MAX } else { 0 }));
             for m in moments {
                 let first = &mut self.found[m.found].1.first;
@@ -374,14 +374,17 @@ impl<'a> Sink<'a> {
             let mut wanted: Vec<Moment> = moments.iter().filter(has).copied().collect();
             wanted.sort_by_key(|m| m.at[side]);
             let mut seen = vec![0u32; nodes.len()];
-            let mut next = wanted.iter().peekable();
+            let of = &nodes.of[side];
             let mut before = Vec::with_capacity(wanted.len());
-            for (i, &node) in nodes.of[side].iter().enumerate() {
-                while let Some(m) = next.next_if(|m| m.at[side] as usize == i) {
-                    before.push((m.found, node, seen[node as usize]));
-                }
-                seen[node as usize] += 1;
+            let mut counted = 0;
+            for m in wanted {
+                let at = m.at[side] as usize;
+                let Some(&node) = of.get(at) else { continue };
+                of[counted..at].iter().for_each(|&n| seen[n as usize] += 1);
+                counted = at;
+                before.push((m.found, node, seen[node as usize]));
             }
+            of[counted..].iter().for_each(|&n| seen[n as usize] += 1);
             let after =
                 |node: u32, n: u32| if self.lossy[side] { u32::MAX } else { seen[node as usize] - n - 1 };
             before.into_iter().map(|(found, node, n)| (found, (n, after(node, n)))).collect::<Vec<_>>()

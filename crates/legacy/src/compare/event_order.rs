@@ -55,8 +55,8 @@ pub(super) fn mask(e: &EventBytes) -> u32 {
     }
 }
 
-/// Events that one event may pass on average, before the order is found by lists instead.
-const PASSED: usize = 4;
+/// Maximum number of events that an event passes, on average. Beyond it, the order is found by lists.
+const MAX_PASSED: usize = 4;
 
 /// The events' numbers in the one order.
 fn ordered(events: &[EventBytes]) -> Vec<u32> {
@@ -66,7 +66,7 @@ fn ordered(events: &[EventBytes]) -> Vec<u32> {
 /// Inserts one event after another into the order of those before it. An event passes the last events that it
 /// shares no lane with, up to the first of those with a higher lowest lane. `None` if events pass too many.
 fn by_insertion(events: &[EventBytes]) -> Option<Vec<u32>> {
-    let mut passes = PASSED * events.len();
+    let mut passes = MAX_PASSED * events.len();
     let mut masks: Vec<u32> = Vec::with_capacity(events.len());
     let mut out: Vec<u32> = Vec::with_capacity(events.len());
     for (i, e) in events.iter().enumerate() {
@@ -89,7 +89,8 @@ fn by_insertion(events: &[EventBytes]) -> Option<Vec<u32>> {
     Some(out)
 }
 
-/// The same order, by lists of the events that wait for others: for any number of passed events.
+/// The same order, by lists of the events that wait for another. The time does not depend on the distance that
+/// events move.
 fn by_lists(events: &[EventBytes]) -> Vec<u32> {
     // By lane, its last event so far, counted from 1; by event, how many it waits for, a list of those that
     // wait for it, and the last of those, counted from 1.

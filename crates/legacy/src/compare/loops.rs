@@ -6,11 +6,11 @@
 //!
 //! # Invariants
 //! Both streams get the same loops, so they compare trip by trip. Work is linear in events, and in edges times
-//! [`LOOKS`].
+//! [`EDGE_VISITS`].
 //!
 //! # Limitations
-//! Where lanes go from most sites back to many others, as in a table of states that data chooses, the nest
-//! would be as arbitrary as the order of the first visits. There are no loops then.
+//! If lanes go from most sites back to many others, as in a state machine that data drives, the nest would depend
+//! on the order of first visits only. Such streams have no loops.
 //!
 //! Sites in shared code (a function called from two places) may form a loop that does not exist. Both sides
 //! get the same one.
@@ -27,47 +27,66 @@ use super::nodes::Nodes;
 pub(super) const NONE: u32 = u32::MAX;
 /// Maximum nesting depth of loops. Deeper loops count as part of the loop around them.
 const DEEP: u32 = 32;
-/// How often the search for nested loops may look at each edge on average. Where that is not enough, loops
-/// that were not searched count as part of the loop around them.
-const LOOKS: usize = 4;
-/// Looks that a graph of any size may take.
-const FEW_LOOKS: usize = 1 << 14;
-/// A stream has no loop structure if its edges back to sites met before are more than so many for each node.
-const MOST_BACK: usize = 3;
-/// Edges back that a stream of any size may have.
-const FEW_BACK: usize = 32;
+/// Maximum number of visits of an edge, on average, in the search for nested loops. Loops that were not searched
+/// count as part of the loop around them. Outer loops are searched first.
+const EDGE_VISITS: usize = 4;
+/// Number of visits of edges that is allowed for any graph.
+const MIN_EDGE_VISITS: usize = 1 << 14;
+/// Maximum number of back edges for each node. A back edge leads to a node that the side visited before. A stream
+/// with more back edges has no loop structure.
+const MAX_BACK_EDGES: usize = 3;
+/// Number of back edges that is allowed for any stream.
+const MIN_BACK_EDGES: usize = 32;
 
 /// Loop nest of the union of two streams' site graphs.
 #[derive(Default)]
 pub(super) struct Loops {
     /// By node: its innermost loop.
     pub inner: Vec<u32>,
-    /// By loop: the loop that encloses it.
-    parent: Vec<u32>,
+    /// By loop: where the loops around it, outermost first, and itself begin in `paths`; then, where all end.
+    starts: Vec<u32>,
+    paths: Vec<u32>,
     /// By loop: the node that it is entered at.
     pub header: Vec<u32>,
 }
 
 impl Loops {
-    /// Finds the loops of two streams. `None` if there is no structure: lanes go from most sites back to many
-    /// others.
+    /// Finds the loops of two streams. `None` if a stream has too many back edges.
     pub fn new(streams: [&[EventBytes]; 2], nodes: &Nodes) -> Option<Loops> {
         let mut edges = Edges::new(nodes.len(), nodes.in_a);
         edges.walk_a(streams[0], &nodes.of[0])?;
         edges.walk_b(streams, nodes)?;
-        let (inner, parent, header) = nest(&edges.graph());
-        Some(Loops { inner, parent, header })
+        Some(nest(&edges.graph()))
     }
 
-    /// The loop right inside `around` that `node` belongs to; [`NONE`] if it is in `around` itself.
+    /// A loop's outer loops, outermost first, and itself; none for [`NONE`].
+    #[inline]
+    fn path(&self, of: u32) -> &[u32] {
+        match self.starts.get(of as usize..) {
+            Some(&[start, end, ..]) => &self.paths[start as usize..end as usize],
+            _ => &[],
+        }
+    }
+
+    /// The loop right inside `around` that `node`, which is in `around`, belongs to; [`NONE`] if `node` is in no
+    /// loop inside `around`.
     #[inline]
     pub fn inside(&self, node: u32, around: u32) -> u32 {
-        let (mut at, mut last) = (self.inner[node as usize], NONE);
-        while at != around && at != NONE {
-            last = at;
-            at = self.parent[at as usize];
-        }
-        last
+        let depth = self.path(around).len();
+        self.path(self.inner[node as usize]).get(depth).copied().unwrap_or(NONE)
+    }
+
+    /// Adds a loop right inside `around`; its number.
+    fn add(&mut self, around: u32, nodes: &[u32]) -> u32 {
+        let id = self.header.len() as u32;
+        // Nodes are numbered as they were first met.
+        self.header.push(nodes.iter().copied().min().unwrap_or(NONE));
+        nodes.iter().for_each(|&v| self.inner[v as usize] = id);
+        let path = self.path(around).to_vec();
+        self.paths.extend(path);
+        self.paths.push(id);
+        self.starts.push(self.paths.len() as u32);
+        id
     }
 }
 
@@ -165,14 +184,14 @@ impl Edges {
 
     /// Adds A's stream. `None` if it has no structure.
     fn walk_a(&mut self, events: &[EventBytes], nodes: &[u32]) -> Option<()> {
-        let most = MOST_BACK * self.in_a + FEW_BACK;
+        let most = MAX_BACK_EDGES * self.in_a + MIN_BACK_EDGES;
         let mut lanes = Lanes::new();
         self.walk(events, nodes, &mut lanes, most)
     }
 
     /// Adds B's stream. `None` if it has no structure. Where it does what A does, it has A's edges.
     fn walk_b(&mut self, [a, b]: [&[EventBytes]; 2], nodes: &Nodes) -> Option<()> {
-        let most = self.back + MOST_BACK * self.nodes + FEW_BACK;
+        let most = self.back + MAX_BACK_EDGES * self.nodes + MIN_BACK_EDGES;
         let of = &nodes.of[1];
         let mut lanes = Lanes::new();
         let mut j = 0;
@@ -323,37 +342,32 @@ impl Graph {
     }
 }
 
-/// Innermost loop by node; parent and header by loop.
-fn nest(graph: &Graph) -> (Vec<u32>, Vec<u32>, Vec<u32>) {
+/// The loops of a graph.
+fn nest(graph: &Graph) -> Loops {
     let n = graph.own.len();
-    let mut inner = vec![NONE; n];
-    let (mut parent, mut header) = (Vec::new(), Vec::new());
+    let mut loops = Loops { inner: vec![NONE; n], starts: vec![0], ..Loops::default() };
     let mut parts = Parts::new(n);
     let degree = |nodes: &[u32]| nodes.iter().map(|&v| graph.next(v).len() + 1).sum::<usize>();
-    let mut looks = LOOKS * (graph.to.len() + n) + FEW_LOOKS;
+    let mut visits = EDGE_VISITS * (graph.to.len() + n) + MIN_EDGE_VISITS;
     // A part of the graph, the loop it makes, and how deep that is. Outer loops come first.
     let mut todo: VecDeque<(Vec<u32>, u32, u32)> = VecDeque::from([((0..n as u32).collect(), NONE, 0)]);
     while let Some((nodes, of, depth)) = todo.pop_front() {
-        let Some(left) = looks.checked_sub(degree(&nodes)) else { continue };
-        looks = left;
-        let entry = header.get(of as usize).copied().unwrap_or(NONE);
+        let Some(left) = visits.checked_sub(degree(&nodes)) else { continue };
+        visits = left;
+        let entry = loops.header.get(of as usize).copied().unwrap_or(NONE);
         // Edges within the part, but for those back to where it is entered.
-        let found = parts.of(graph, &nodes, |to| to != entry && inner[to as usize] == of);
+        let found = parts.of(graph, &nodes, |to| to != entry && loops.inner[to as usize] == of);
         for part in found {
             if part.len() == 1 && part[0] == entry {
                 continue;
             }
-            let id = header.len() as u32;
-            parent.push(of);
-            // Nodes are numbered as they were first met.
-            header.push(part.iter().copied().min().unwrap_or(NONE));
-            part.iter().for_each(|&v| inner[v as usize] = id);
+            let id = loops.add(of, &part);
             if depth < DEEP && part.len() > 1 {
                 todo.push_back((part, id, depth + 1));
             }
         }
     }
-    (inner, parent, header)
+    loops
 }
 
 /// Tarjan's algorithm without recursion: strongly connected parts.
@@ -442,7 +456,7 @@ impl Parts {
 
 #[cfg(test)]
 mod tests {
-    use super::super::nodes::Last;
+    use super::super::nodes::PreviousWarp;
     use super::*;
     use crate::v1::Event;
 
@@ -452,7 +466,7 @@ mod tests {
 
     /// The loops of two streams, and their nodes.
     fn found(streams: [&[EventBytes]; 2]) -> (Loops, Nodes) {
-        let nodes = Nodes::new(streams, &mut Last::default());
+        let nodes = Nodes::new(streams, &mut PreviousWarp::default());
         (Loops::new(streams, &nodes).expect("a structure"), nodes)
     }
 
@@ -507,7 +521,7 @@ mod tests {
                 }
             }
             let [a, b] = [a, b].map(|side| side.iter().map(|e| e.bytes()).collect::<Vec<_>>());
-            let nodes = Nodes::new([&a, &b], &mut Last::default());
+            let nodes = Nodes::new([&a, &b], &mut PreviousWarp::default());
             let edges = |runs: bool| {
                 let mut edges = Edges::new(nodes.len(), nodes.in_a);
                 edges.walk(&a, &nodes.of[0], &mut Lanes::new(), usize::MAX);
@@ -539,7 +553,7 @@ mod tests {
             (seed >> 16) % n
         };
         let a = stream(&(0..5000).map(|_| random(60)).collect::<Vec<_>>());
-        assert!(Loops::new([&a, &a], &Nodes::new([&a, &a], &mut Last::default())).is_none());
+        assert!(Loops::new([&a, &a], &Nodes::new([&a, &a], &mut PreviousWarp::default())).is_none());
         // One site that leads to any other, each of which leads back, is a loop.
         let b = stream(&(0..5000).map(|i| if i % 2 == 0 { 1000 } else { random(60) }).collect::<Vec<_>>());
         let (l, nodes) = found([&b, &b]);

@@ -1,18 +1,18 @@
 //! Numbers the sites of the two streams of a warp.
 //!
-//! A site's number is its node: nodes count from 0, in the order in which first A and then B meet them. B
-//! mostly repeats what A does, so B takes its nodes from A's events as long as the sites are equal. Other
-//! sites are looked up in a table with open addressing.
+//! The number of a site is its node. Nodes count from 0 in the order of first visits, first A's, then B's. As
+//! long as B visits the same sites as A, B's nodes are copied from A's. Other sites are looked up in a hash table
+//! with open addressing.
 //!
 //! # Invariants
-//! Events of the same site have the same node, on both sides. The table's seed is drawn once per process, so
-//! no file can choose sites that collide. Nodes do not depend on the seed.
+//! Events of the same site have the same node on both sides. The seed of the table is drawn once per process, so
+//! a file cannot provoke collisions. Nodes do not depend on the seed.
 
 use crate::v1::EventBytes;
 
 use super::fast_hash::FastHash;
 
-/// How far ahead in A the search for a site of B goes, where the two stop being equal.
+/// Number of events of A that are searched for a site of B where the sites stop being equal.
 const AHEAD: usize = 4;
 
 /// The sites of two streams as nodes.
@@ -23,14 +23,14 @@ pub(super) struct Nodes {
     pub of: [Vec<u32>; 2],
     /// Number of nodes that A has. The other nodes are B's alone.
     pub in_a: usize,
-    /// Neither side meets a site twice, and both meet their common sites in the same order. Then there is no
-    /// loop, and a node of A is the number of its event.
-    pub straight: bool,
-    /// Where B has the same sites as A, in ascending order on both sides.
+    /// Neither side visits a site twice, and both visit their common sites in the same order. Then there is no
+    /// loop, and a node of A is the index of its event.
+    pub straight_line: bool,
+    /// Runs of equal sites, in ascending order on both sides.
     pub runs: Vec<Run>,
 }
 
-/// Events of A and B that stand for each other, one by one.
+/// Events of A and B that match one to one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Run {
     /// The first of A's events.
@@ -41,18 +41,18 @@ pub(super) struct Run {
     pub len: usize,
 }
 
-/// The nodes of the last warp's A: most warps of a launch meet the same sites.
+/// The nodes of A in the previous warp. Most warps of a launch visit the same sites in the same order.
 #[derive(Default)]
-pub(super) struct Last {
+pub(super) struct PreviousWarp {
     table: Table,
     /// By event: its site, its node.
     sites: Vec<u32>,
     nodes: Vec<u32>,
 }
 
-impl Last {
-    /// Numbers A's sites, if they are not those of the last warp.
-    fn set(&mut self, a: &[EventBytes]) {
+impl PreviousWarp {
+    /// Numbers A's sites, unless they are those of the previous warp.
+    fn number(&mut self, a: &[EventBytes]) {
         if self.sites.len() == a.len() && self.sites.iter().zip(a).all(|(last, e)| *last == site(e)) {
             return;
         }
@@ -65,10 +65,10 @@ impl Last {
 }
 
 impl Nodes {
-    /// Numbers the sites of two streams. `last` only saves time.
-    pub fn new([a, b]: [&[EventBytes]; 2], last: &mut Last) -> Nodes {
-        last.set(a);
-        let Last { table, sites, nodes } = last;
+    /// Numbers the sites of two streams. `previous` changes the time that this takes, not the result.
+    pub fn new([a, b]: [&[EventBytes]; 2], previous: &mut PreviousWarp) -> Nodes {
+        previous.number(a);
+        let PreviousWarp { table, sites, nodes } = previous;
         let in_a = table.sites.len();
         let (mut of_b, mut runs) = (Vec::with_capacity(b.len()), Vec::new());
         let mut i = 0;
@@ -87,10 +87,10 @@ impl Nodes {
                 None => of_b.push(table.node(next)),
             }
         }
-        let straight = in_a == a.len() && ascends(&of_b, in_a, table.sites.len());
+        let straight_line = in_a == a.len() && ascends(&of_b, in_a, table.sites.len());
         let all = table.sites.clone();
         table.truncate(in_a);
-        Nodes { sites: all, of: [nodes.clone(), of_b], in_a, straight, runs }
+        Nodes { sites: all, of: [nodes.clone(), of_b], in_a, straight_line, runs }
     }
 
     /// Number of nodes.
@@ -201,12 +201,12 @@ mod tests {
         let events = |sites: &[u32]| -> Vec<EventBytes> {
             sites.iter().map(|&site| Event { site, ..Event::default() }.bytes()).collect()
         };
-        Nodes::new([&events(a), &events(b)], &mut Last::default())
+        Nodes::new([&events(a), &events(b)], &mut PreviousWarp::default())
     }
 
     #[test]
-    fn the_last_warp_changes_nothing() {
-        let mut last = Last::default();
+    fn the_previous_warp_changes_nothing() {
+        let mut last = PreviousWarp::default();
         let mut seed = 1u32;
         for _ in 0..200 {
             let mut random = |n: u32| {
@@ -245,11 +245,11 @@ mod tests {
 
     #[test]
     fn straight_streams() {
-        assert!(nodes(&[1, 2, 3, 4], &[1, 9, 3, 4, 8]).straight);
-        assert!(nodes(&[], &[1, 2]).straight);
-        assert!(!nodes(&[1, 2, 1], &[]).straight);
-        assert!(!nodes(&[1, 2], &[2, 1]).straight);
-        assert!(!nodes(&[1, 2], &[1, 1]).straight);
-        assert!(!nodes(&[1, 2], &[9, 1, 9]).straight);
+        assert!(nodes(&[1, 2, 3, 4], &[1, 9, 3, 4, 8]).straight_line);
+        assert!(nodes(&[], &[1, 2]).straight_line);
+        assert!(!nodes(&[1, 2, 1], &[]).straight_line);
+        assert!(!nodes(&[1, 2], &[2, 1]).straight_line);
+        assert!(!nodes(&[1, 2], &[1, 1]).straight_line);
+        assert!(!nodes(&[1, 2], &[9, 1, 9]).straight_line);
     }
 }

@@ -1,27 +1,28 @@
 //! Aligns two streams without loops by their sites alone.
 //!
-//! Streams that meet each site once match where their sites are equal. Others match by Myers' algorithm, in
-//! windows: as far as a bounded number of edits leads, then on from there. Where that leads nowhere, the n-th
-//! visit of a site on one side stands for the n-th on the other.
+//! Straight-line streams match where their sites are equal. Other streams match by Myers' algorithm in windows.
+//! A window goes as far as a bounded number of edits reaches, and the next window starts there. If a window does
+//! not get far enough, the n-th visit of a site on one side matches the n-th visit on the other side.
 //!
 //! # Invariants
 //! Runs ascend on both sides and do not touch on both sides. Matched events have the same site. Work is linear
-//! in events times [`EDITS`].
+//! in events times [`MAX_EDITS`].
 //!
 //! # Limitations
-//! A window ends where it leads furthest, so the edits of several windows may be more than the fewest.
+//! The edit script of each window is the shortest one. That of several windows together may be longer than the
+//! shortest.
 
 use super::nodes::{Nodes, Run};
 
-/// The most single insertions and deletions of one window.
-const EDITS: usize = 96;
-/// Events that a window of all its edits must at least advance, both sides together, by edit.
-const ADVANCE: usize = 6;
+/// Maximum number of single insertions and deletions in one window.
+const MAX_EDITS: usize = 96;
+/// Minimum number of events, both sides together, that a window must match or skip for each of its edits.
+const MIN_ADVANCE: usize = 6;
 
 /// The runs of two streams without loops.
 pub(super) fn runs(nodes: &Nodes) -> Vec<Run> {
     let [a, b] = &nodes.of;
-    if nodes.straight {
+    if nodes.straight_line {
         return straight(b, nodes.in_a);
     }
     windows(a, b).unwrap_or_else(|| {
@@ -87,7 +88,7 @@ pub(super) fn ascending(common: &[(usize, usize)]) -> Vec<(usize, usize)> {
     out
 }
 
-/// The runs of straight streams: a node of A is the number of its event.
+/// The runs of straight-line streams. A node of A is the index of its event.
 fn straight(b: &[u32], in_a: usize) -> Vec<Run> {
     let mut out = Vec::new();
     let mut j = 0;
@@ -110,7 +111,7 @@ fn add(runs: &mut Vec<Run>, run: Run) {
     }
 }
 
-/// The runs of two sequences, window by window. `None` if a window leads nowhere.
+/// The runs of two sequences, window by window. `None` if a window does not get far enough.
 fn windows(a: &[u32], b: &[u32]) -> Option<Vec<Run>> {
     let (mut out, mut rows) = (Vec::new(), Rows::default());
     let (mut x, mut y) = (0, 0);
@@ -119,7 +120,7 @@ fn windows(a: &[u32], b: &[u32]) -> Option<Vec<Run>> {
         rows.search(a, b);
         let (edits, at) = rows.furthest();
         let to = rows.point(edits, at);
-        if to != (a.len(), b.len()) && to.0 + to.1 < ADVANCE * EDITS {
+        if to != (a.len(), b.len()) && to.0 + to.1 < MIN_ADVANCE * MAX_EDITS {
             return None;
         }
         for run in rows.path(edits, at).into_iter().rev() {
@@ -137,11 +138,11 @@ fn windows(a: &[u32], b: &[u32]) -> Option<Vec<Run>> {
 #[derive(Default)]
 struct Rows {
     /// The rows one after another; negative where a diagonal leads out of the sequences.
-    all: Vec<i32>,
+    all: Vec<i64>,
 }
 
 /// A diagonal that leads nowhere.
-const OUT: i32 = i32::MIN / 4;
+const OUT: i64 = i64::MIN / 4;
 
 impl Rows {
     /// Where the row of `edits` edits begins.
@@ -149,24 +150,24 @@ impl Rows {
         edits * (edits + 1) / 2
     }
 
-    fn row(&self, edits: usize) -> &[i32] {
+    fn row(&self, edits: usize) -> &[i64] {
         let start = Rows::start(edits);
         &self.all[start..self.all.len().min(start + edits + 1)]
     }
 
-    /// Fills rows until one reaches the ends of both sequences, at most [`EDITS`].
+    /// Fills rows until one reaches the ends of both sequences, at most [`MAX_EDITS`].
     fn search(&mut self, a: &[u32], b: &[u32]) {
         self.all.clear();
-        for edits in 0..=EDITS {
+        for edits in 0..=MAX_EDITS {
             for i in 0..=edits {
                 let x = if edits == 0 { 0 } else { self.step(edits, i).1 };
-                let y = x + edits as i32 - 2 * i as i32;
+                let y = x + edits as i64 - 2 * i as i64;
                 let (Some(rest_a), Some(rest_b)) = (rest(a, x), rest(b, y)) else {
                     self.all.push(OUT);
                     continue;
                 };
                 let equal = rest_a.iter().zip(rest_b).take_while(|(p, q)| p == q).count();
-                self.all.push(x + equal as i32);
+                self.all.push(x + equal as i64);
                 if equal == rest_a.len() && equal == rest_b.len() {
                     return;
                 }
@@ -175,7 +176,7 @@ impl Rows {
     }
 
     /// How the best edit leads to diagonal `i`: whether by an insertion, and where in `a`.
-    fn step(&self, edits: usize, i: usize) -> (bool, i32) {
+    fn step(&self, edits: usize, i: usize) -> (bool, i64) {
         let before = self.row(edits - 1);
         let deleted = i.checked_sub(1).map_or(OUT, |i| before[i] + 1);
         match before.get(i) {
@@ -186,8 +187,8 @@ impl Rows {
 
     /// The diagonal of the last row that leads furthest on both sides together, and that row.
     fn furthest(&self) -> (usize, usize) {
-        let edits = (0..=EDITS).rev().find(|&d| Rows::start(d) < self.all.len()).unwrap_or(0);
-        let sum = |&i: &usize| 2 * self.row(edits)[i] - 2 * i as i32;
+        let edits = (0..=MAX_EDITS).rev().find(|&d| Rows::start(d) < self.all.len()).unwrap_or(0);
+        let sum = |&i: &usize| 2 * self.row(edits)[i] - 2 * i as i64;
         let best = (0..self.row(edits).len()).rev().max_by_key(sum);
         (edits, best.unwrap_or(0))
     }
@@ -213,7 +214,7 @@ impl Rows {
 }
 
 /// A sequence from a place on, if there is such a place.
-fn rest(of: &[u32], at: i32) -> Option<&[u32]> {
+fn rest(of: &[u32], at: i64) -> Option<&[u32]> {
     of.get(usize::try_from(at).ok()?..)
 }
 

@@ -2,7 +2,8 @@
 //!
 //! A stream is a sequence of events and loops; a loop is a sequence of trips, each of which is a stream
 //! again. Equal parts are skipped by hash. Events and loops match by site, trips by number, unless the
-//! numbers are shifted. A difference therefore stays local, and what follows it is compared.
+//! numbers are shifted. A difference therefore stays local, and what follows it is compared. Streams without
+//! loops are aligned by `same_sites`.
 //!
 //! # Invariants
 //! Streams with the same sites in the same order match one to one. What only one side did right after a
@@ -20,7 +21,7 @@ use super::differences::{FindingNumber, Moment, Place, Sink, Trip};
 use super::event_order::{self, Stream};
 use super::fast_hash::FastHash;
 use super::loops::{Loops, NONE};
-use super::nodes::{Last, Nodes, Run, site};
+use super::nodes::{Nodes, PreviousWarp, Run, site};
 use super::options::Options;
 use super::parallel::both;
 use super::same_sites;
@@ -62,11 +63,17 @@ impl Eyes {
 }
 
 /// Puts what differs between two streams into `sink`.
-pub(super) fn streams(a: &Stream<'_>, b: &Stream<'_>, eyes: Eyes, last: &mut Last, sink: &mut Sink<'_>) {
+pub(super) fn streams(
+    a: &Stream<'_>,
+    b: &Stream<'_>,
+    eyes: Eyes,
+    previous: &mut PreviousWarp,
+    sink: &mut Sink<'_>,
+) {
     let events = [&a.events[..], &b.events[..]];
     let [ea, eb] = events;
     if ea.len() == eb.len() && ea.iter().zip(eb).all(|(x, y)| site(x) == site(y)) {
-        return in_step(events, eyes, last, sink);
+        return in_step(events, eyes, previous, sink);
     }
     // Direction and kind too, but not company.
     let told = |e: &EventBytes| eyes.words(e).0;
@@ -76,8 +83,8 @@ pub(super) fn streams(a: &Stream<'_>, b: &Stream<'_>, eyes: Eyes, last: &mut Las
         sink.put(FindingKind::ActiveMask, at([i, i]), [Some(&ea[i]), Some(&eb[i])], &[]);
         return;
     }
-    let nodes = Nodes::new(events, last);
-    let loops = if nodes.straight { None } else { Loops::new(events, &nodes) };
+    let nodes = Nodes::new(events, previous);
+    let loops = if nodes.straight_line { None } else { Loops::new(events, &nodes) };
     let runs = loops.is_none().then(|| same_sites::runs(&nodes));
     let loops = loops.unwrap_or_default();
     let mut c = Compare { events, nodes: &nodes, loops: &loops, eyes, trips: Vec::new(), sink };
@@ -93,7 +100,7 @@ fn at(at: [usize; 2]) -> Place {
 }
 
 /// The same sites in the same order.
-fn in_step(events: [&[EventBytes]; 2], eyes: Eyes, last: &mut Last, sink: &mut Sink<'_>) {
+fn in_step(events: [&[EventBytes]; 2], eyes: Eyes, previous: &mut PreviousWarp, sink: &mut Sink<'_>) {
     for (i, (x, y)) in events[0].iter().zip(events[1]).enumerate() {
         let done = eyes.equal(x, y) || eyes.same_value(x, y) && sink.flip(x, y);
         if !done {
@@ -101,8 +108,8 @@ fn in_step(events: [&[EventBytes]; 2], eyes: Eyes, last: &mut Last, sink: &mut S
         }
     }
     if sink.wants_places() {
-        let nodes = Nodes::new(events, last);
-        let loops = if nodes.straight { None } else { Loops::new(events, &nodes) };
+        let nodes = Nodes::new(events, previous);
+        let loops = if nodes.straight_line { None } else { Loops::new(events, &nodes) };
         if let Some(loops) = loops {
             let mut c = Compare { events, nodes: &nodes, loops: &loops, eyes, trips: Vec::new(), sink };
             c.trips_of_firsts();

@@ -146,7 +146,7 @@ impl<'a> Warp<'a> {
                 let all = all.get(..self.kept_of(all.len())).unwrap_or_default();
                 // Each kind's number is at most that of all their bits together.
                 let bits = all.iter().fold(0, |bits, b| bits | u128::from_le_bytes(*b));
-                if EventKind::of((bits >> 32) as u8).is_some() {
+                if EventKind::of(bits.to_le_bytes()[4]).is_some() {
                     return None;
                 }
                 first(&mut all.iter().map(|b| b[4]))
