@@ -1,10 +1,10 @@
 //! Benchmark: compares recordings of PRLX 0.x whose warps drift apart. Prints a table in Markdown.
 //!
 //! The example makes pairs of files in memory and compares each pair on one thread. Arguments: `write=FOLDER`
-//! also writes each pair to `FOLDER/NAME.a.prlx` and `FOLDER/NAME.b.prlx`; `run=PROGRAM` writes the pairs too,
-//! runs `PROGRAM A B` on each and adds a column with its processor time; any other word selects the pair of
-//! that name. `run` may be given several times. Time of a program is user and system time of the
-//! whole process, an average of several runs with files in the page cache.
+//! also writes each pair to `FOLDER/NAME.a.prlx` and `FOLDER/NAME.b.prlx`; `run=PROGRAM` writes the pairs
+//! too, runs `PROGRAM A B` on each and adds a column with its processor time; any other word selects the pair
+//! of that name. `run` may be given several times. Time of a program is user and system time of the whole
+//! process, an average of several runs with files in the page cache.
 
 #[path = "../../../bench/clock.rs"]
 mod clock;

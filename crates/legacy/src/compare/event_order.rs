@@ -89,8 +89,8 @@ fn by_insertion(events: &[EventBytes]) -> Option<Vec<u32>> {
     Some(out)
 }
 
-/// The same order, by lists of the events that wait for another. The time does not depend on the distance that
-/// events move.
+/// The same order, by lists of the events that wait for another. The time does not depend on the distance
+/// that events move.
 fn by_lists(events: &[EventBytes]) -> Vec<u32> {
     // By lane, its last event so far, counted from 1; by event, how many it waits for, a list of those that
     // wait for it, and the last of those, counted from 1.

@@ -5,12 +5,12 @@
 //! site, the remaining components are nested loops.
 //!
 //! # Invariants
-//! Both streams get the same loops, so they compare trip by trip. Work is linear in events, and in edges times
-//! [`EDGE_VISITS`].
+//! Both streams get the same loops, so they compare trip by trip. Work is linear in events, and in edges
+//! times [`EDGE_VISITS`].
 //!
 //! # Limitations
-//! If lanes go from most sites back to many others, as in a state machine that data drives, the nest would depend
-//! on the order of first visits only. Such streams have no loops.
+//! If lanes go from most sites back to many others, as in a state machine that data drives, the nest would
+//! depend on the order of first visits only. Such streams have no loops.
 //!
 //! Sites in shared code (a function called from two places) may form a loop that does not exist. Both sides
 //! get the same one.
@@ -27,13 +27,13 @@ use super::nodes::Nodes;
 pub(super) const NONE: u32 = u32::MAX;
 /// Maximum nesting depth of loops. Deeper loops count as part of the loop around them.
 const DEEP: u32 = 32;
-/// Maximum number of visits of an edge, on average, in the search for nested loops. Loops that were not searched
-/// count as part of the loop around them. Outer loops are searched first.
+/// Maximum number of visits of an edge, on average, in the search for nested loops. Loops that were not
+/// searched count as part of the loop around them. Outer loops are searched first.
 const EDGE_VISITS: usize = 4;
 /// Number of visits of edges that is allowed for any graph.
 const MIN_EDGE_VISITS: usize = 1 << 14;
-/// Maximum number of back edges for each node. A back edge leads to a node that the side visited before. A stream
-/// with more back edges has no loop structure.
+/// Maximum number of back edges for each node. A back edge leads to a node that the side visited before. A
+/// stream with more back edges has no loop structure.
 const MAX_BACK_EDGES: usize = 3;
 /// Number of back edges that is allowed for any stream.
 const MIN_BACK_EDGES: usize = 32;
@@ -68,8 +68,8 @@ impl Loops {
         }
     }
 
-    /// The loop right inside `around` that `node`, which is in `around`, belongs to; [`NONE`] if `node` is in no
-    /// loop inside `around`.
+    /// The loop right inside `around` that `node`, which is in `around`, belongs to; [`NONE`] if `node` is in
+    /// no loop inside `around`.
     #[inline]
     pub fn inside(&self, node: u32, around: u32) -> u32 {
         let depth = self.path(around).len();
@@ -103,8 +103,8 @@ impl Lanes {
         Lanes { groups: [(0, 0); 33], len: 0 }
     }
 
-    /// Moves the lanes of `m` to `node`. `leaves(n, of)` learns for each group whether lanes leave its node `of`:
-    /// `n` is 1 or 0.
+    /// Moves the lanes of `m` to `node`. `leaves(n, of)` learns for each group whether lanes leave its node
+    /// `of`: `n` is 1 or 0.
     #[inline]
     fn step(&mut self, m: u32, node: u32, mut leaves: impl FnMut(u64, u32)) {
         if let (1, (of, at)) = (self.len, &mut self.groups[0])
@@ -237,8 +237,8 @@ impl Edges {
         Some(())
     }
 
-    /// Whether an edge leads back. Nodes of A and B are numbered one after another, so the numbers say nothing
-    /// of an edge between them.
+    /// Whether an edge leads back. Nodes of A and B are numbered one after another, so the numbers say
+    /// nothing of an edge between them.
     #[inline]
     fn leads_back(&self, from: u32, to: u32) -> bool {
         to <= from && (from as usize >= self.in_a) == (to as usize >= self.in_a)

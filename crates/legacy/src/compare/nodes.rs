@@ -1,12 +1,12 @@
 //! Numbers the sites of the two streams of a warp.
 //!
 //! The number of a site is its node. Nodes count from 0 in the order of first visits, first A's, then B's. As
-//! long as B visits the same sites as A, B's nodes are copied from A's. Other sites are looked up in a hash table
-//! with open addressing.
+//! long as B visits the same sites as A, B's nodes are copied from A's. Other sites are looked up in a hash
+//! table with open addressing.
 //!
 //! # Invariants
-//! Events of the same site have the same node on both sides. The seed of the table is drawn once per process, so
-//! a file cannot provoke collisions. Nodes do not depend on the seed.
+//! Events of the same site have the same node on both sides. The seed of the table is drawn once per process,
+//! so a file cannot provoke collisions. Nodes do not depend on the seed.
 
 use crate::v1::EventBytes;
 
@@ -23,8 +23,8 @@ pub(super) struct Nodes {
     pub of: [Vec<u32>; 2],
     /// Number of nodes that A has. The other nodes are B's alone.
     pub in_a: usize,
-    /// Neither side visits a site twice, and both visit their common sites in the same order. Then there is no
-    /// loop, and a node of A is the index of its event.
+    /// Neither side visits a site twice, and both visit their common sites in the same order. Then there is
+    /// no loop, and a node of A is the index of its event.
     pub straight_line: bool,
     /// Runs of equal sites, in ascending order on both sides.
     pub runs: Vec<Run>,

@@ -1,16 +1,17 @@
 //! Aligns two streams without loops by their sites alone.
 //!
-//! Straight-line streams match where their sites are equal. Other streams match by Myers' algorithm in windows.
-//! A window goes as far as a bounded number of edits reaches, and the next window starts there. If a window does
-//! not get far enough, the n-th visit of a site on one side matches the n-th visit on the other side.
+//! Straight-line streams match where their sites are equal. Other streams match by Myers' algorithm in
+//! windows. A window goes as far as a bounded number of edits reaches, and the next window starts there. If a
+//! window does not get far enough, the n-th visit of a site on one side matches the n-th visit on the other
+//! side.
 //!
 //! # Invariants
-//! Runs ascend on both sides and do not touch on both sides. Matched events have the same site. Work is linear
-//! in events times [`MAX_EDITS`].
+//! Runs ascend on both sides and do not touch on both sides. Matched events have the same site. Work is
+//! linear in events times [`MAX_EDITS`].
 //!
 //! # Limitations
-//! The edit script of each window is the shortest one. That of several windows together may be longer than the
-//! shortest.
+//! The edit script of each window is the shortest one. That of several windows together may be longer than
+//! the shortest.
 
 use super::nodes::{Nodes, Run};
 
@@ -32,8 +33,8 @@ pub(super) fn runs(nodes: &Nodes) -> Vec<Run> {
     })
 }
 
-/// Which elements of two sequences belong together, in order: the most that can, taking the n-th of an element
-/// for the n-th. Elements are below `most`.
+/// Which elements of two sequences belong together, in order: the most that can, taking the n-th of an
+/// element for the n-th. Elements are below `most`.
 pub(super) fn paired(a: &[u32], b: &[u32], most: usize) -> Vec<(usize, usize)> {
     // By element: where its places in B begin in `places`; then, up to which of them A has taken.
     let mut starts = vec![0u32; most + 1];
