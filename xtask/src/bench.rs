@@ -25,6 +25,7 @@ const BENCHES: &[Bench] = &[
     ("diff", "prlx-analyze", "Decoding and comparing"),
     ("diff-own", "prlx-cli", "Comparing own recordings by fingerprints"),
     ("diff-v1", "prlx-cli", "Comparing recordings of PRLX 0.x"),
+    ("diff-drift", "prlx-legacy", "Comparing recordings of PRLX 0.x that drift apart"),
 ];
 
 /// The mark below which a kept run has notes by hand.

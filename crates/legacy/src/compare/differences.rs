@@ -12,7 +12,7 @@ use prlx_analyze::report::FindingKind;
 
 use super::event_order::{self, Stream};
 use super::fast_hash::FastHash;
-use super::loops::Loops;
+use super::nodes::Nodes;
 use super::options::Options;
 use super::parallel::both;
 
@@ -356,26 +356,40 @@ impl<'a> Sink<'a> {
     }
 
     /// Counts the visits before and after each first difference.
-    pub fn places(&mut self, events: [&[EventBytes]; 2], loops: &Loops) {
+    pub fn places(&mut self, nodes: &Nodes) {
         let moments = self.moments();
+        if moments.is_empty() {
+            return;
+        }
+        if nodes.straight_line {
+            let visits = self.lossy.map(|lossy| (0, if lossy { u32::MAX } else { 0 }));
+            for m in moments {
+                let first = &mut self.found[m.found].1.first;
+                first.visits = [0, 1].map(|s| first.events[s].map(|_| visits[s]));
+            }
+            return;
+        }
         let of = |side: usize| {
             let has = |m: &&Moment| self.found[m.found].1.first.events[side].is_some();
             let mut wanted: Vec<Moment> = moments.iter().filter(has).copied().collect();
             wanted.sort_by_key(|m| m.at[side]);
-            let mut seen = vec![0u32; loops.len()];
-            let mut next = wanted.iter().peekable();
+            let mut seen = vec![0u32; nodes.len()];
+            let of = &nodes.of[side];
             let mut before = Vec::with_capacity(wanted.len());
-            for (i, &node) in loops.nodes[side].iter().enumerate().take(events[side].len()) {
-                while let Some(m) = next.next_if(|m| m.at[side] as usize == i) {
-                    before.push((m.found, node, seen[node as usize]));
-                }
-                seen[node as usize] += 1;
+            let mut counted = 0;
+            for m in wanted {
+                let at = m.at[side] as usize;
+                let Some(&node) = of.get(at) else { continue };
+                of[counted..at].iter().for_each(|&n| seen[n as usize] += 1);
+                counted = at;
+                before.push((m.found, node, seen[node as usize]));
             }
+            of[counted..].iter().for_each(|&n| seen[n as usize] += 1);
             let after =
                 |node: u32, n: u32| if self.lossy[side] { u32::MAX } else { seen[node as usize] - n - 1 };
             before.into_iter().map(|(found, node, n)| (found, (n, after(node, n)))).collect::<Vec<_>>()
         };
-        for (side, all) in both(events[0].len() + events[1].len(), of).into_iter().enumerate() {
+        for (side, all) in both(nodes.of[0].len() + nodes.of[1].len(), of).into_iter().enumerate() {
             all.into_iter().for_each(|(found, visits)| self.found[found].1.first.visits[side] = Some(visits));
         }
     }

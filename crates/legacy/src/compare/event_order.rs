@@ -18,16 +18,23 @@ pub(super) struct Stream<'a> {
     pub events: Cow<'a, [EventBytes]>,
     /// Original index of each event; `None` if the order did not change.
     at: Option<Vec<u32>>,
+    /// Every event has all lanes.
+    full: bool,
+    /// Sum of the masks as numbers. It differs if a lane has other numbers of events.
+    masks: u64,
 }
 
 impl<'a> Stream<'a> {
     pub fn new(events: Cow<'a, [EventBytes]>) -> Stream<'a> {
-        if events.windows(2).all(|w| mask(&w[0]) & mask(&w[1]) != 0) {
-            return Stream { events, at: None };
+        let of = |(all, sum), e| (all & mask(e), u64::wrapping_add(sum, mask(e).into()));
+        let (all, masks) = events.iter().fold((u32::MAX, 0), of);
+        let full = all == u32::MAX;
+        if full || events.windows(2).all(|w| mask(&w[0]) & mask(&w[1]) != 0) {
+            return Stream { events, at: None, full, masks };
         }
         let at = ordered(&events);
         let events = Cow::Owned(at.iter().map(|&i| events[i as usize]).collect());
-        Stream { events, at: Some(at) }
+        Stream { events, at: Some(at), full, masks }
     }
     /// Whether events are not where they were recorded.
     pub fn moved(&self) -> bool {
@@ -48,33 +55,64 @@ pub(super) fn mask(e: &EventBytes) -> u32 {
     }
 }
 
+/// Maximum number of events that an event passes, on average. Beyond it, the order is found by lists.
+const MAX_PASSED: usize = 4;
+
 /// The events' numbers in the one order.
 fn ordered(events: &[EventBytes]) -> Vec<u32> {
-    // By lane, its last event so far, counted from 1; by event, how many it waits for and a list of those
-    // that wait for it.
+    by_insertion(events).unwrap_or_else(|| by_lists(events))
+}
+
+/// Inserts one event after another into the order of those before it. An event passes the last events that it
+/// shares no lane with, up to the first of those with a higher lowest lane. `None` if events pass too many.
+fn by_insertion(events: &[EventBytes]) -> Option<Vec<u32>> {
+    let mut passes = MAX_PASSED * events.len();
+    let mut masks: Vec<u32> = Vec::with_capacity(events.len());
+    let mut out: Vec<u32> = Vec::with_capacity(events.len());
+    for (i, e) in events.iter().enumerate() {
+        let m = mask(e);
+        let low = m.trailing_zeros();
+        let mut place = i;
+        for (n, other) in masks.iter().enumerate().rev().take_while(|(_, other)| **other & m == 0) {
+            passes = passes.checked_sub(1)?;
+            if other.trailing_zeros() > low {
+                place = n;
+            }
+        }
+        masks.push(m);
+        out.push(i as u32);
+        if place < i {
+            masks[place..].rotate_right(1);
+            out[place..].rotate_right(1);
+        }
+    }
+    Some(out)
+}
+
+/// The same order, by lists of the events that wait for another. The time does not depend on the distance
+/// that events move.
+fn by_lists(events: &[EventBytes]) -> Vec<u32> {
+    // By lane, its last event so far, counted from 1; by event, how many it waits for, a list of those that
+    // wait for it, and the last of those, counted from 1.
     let mut last = [0u32; 32];
     let mut waits = vec![0u8; events.len()];
     let mut first = vec![u32::MAX; events.len()];
+    let mut waiting = vec![0u32; events.len()];
     let mut lists: Vec<(u32, u32)> = Vec::new();
     for (i, e) in events.iter().enumerate() {
+        let now = i as u32 + 1;
         let mut rest = mask(e);
         while rest != 0 {
-            let lane = rest.trailing_zeros() as usize;
-            let before = last[lane];
+            let before = std::mem::replace(&mut last[rest.trailing_zeros() as usize], now);
+            rest &= rest - 1;
+            let Some(p) = before.checked_sub(1).map(|p| p as usize).filter(|&p| waiting[p] != now) else {
+                continue;
+            };
             // All lanes that were last in the same event count once.
-            let mut same = 0u32;
-            for (other, seen) in last.iter_mut().enumerate().skip(lane) {
-                if rest >> other & 1 == 1 && *seen == before {
-                    same |= 1 << other;
-                    *seen = i as u32 + 1;
-                }
-            }
-            rest &= !same;
-            if let Some(p) = before.checked_sub(1) {
-                waits[i] += 1;
-                lists.push((i as u32, first[p as usize]));
-                first[p as usize] = lists.len() as u32 - 1;
-            }
+            waiting[p] = now;
+            waits[i] += 1;
+            lists.push((i as u32, first[p]));
+            first[p] = lists.len() as u32 - 1;
         }
     }
     // Events that can come next share no lane, so each has a lowest lane of its own.
@@ -107,18 +145,22 @@ fn ordered(events: &[EventBytes]) -> Vec<u32> {
 
 /// Whether every lane does the same on both sides, and only its company differs.
 pub(super) fn same_but_for_company(
-    a: &[EventBytes],
-    b: &[EventBytes],
+    [a, b]: [&Stream<'_>; 2],
     word: impl Fn(&EventBytes) -> u64 + Sync,
 ) -> bool {
-    let full = |events: &[EventBytes]| events.iter().all(|e| mask(e) == u32::MAX);
-    let sides = [a, b];
-    if both(a.len() + b.len(), |side| full(sides[side])) == [true; 2] {
+    // Lanes that do the same visit as often, and visit the same.
+    let visits = |stream: &Stream<'_>| {
+        let of = |e: &EventBytes| word(e).wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(1);
+        let sum = |sum: u64, e| of(e).wrapping_mul(mask(e).count_ones().into()).wrapping_add(sum);
+        stream.events.iter().fold(0, sum)
+    };
+    if a.full && b.full || a.masks != b.masks || visits(a) != visits(b) {
         return false;
     }
+    let sides = [a, b];
     let hash = |side: usize| {
         let mut lanes = [(0u64, 0u64); 32];
-        for e in sides[side] {
+        for e in sides[side].events.iter() {
             let (x, m) = (word(e), mask(e));
             for (lane, (h, n)) in lanes.iter_mut().enumerate() {
                 if m >> lane & 1 == 1 {
@@ -129,7 +171,7 @@ pub(super) fn same_but_for_company(
         }
         lanes
     };
-    let [a, b] = both(a.len() + b.len(), hash);
+    let [a, b] = both(a.events.len() + b.events.len(), hash);
     a == b
 }
 
@@ -175,6 +217,7 @@ mod tests {
                 }
             }
             assert_eq!(Stream::new(Cow::Borrowed(&a)).events, Stream::new(Cow::Borrowed(&b)).events);
+            assert_eq!(by_lists(&a), by_insertion(&a).unwrap_or_else(|| by_lists(&a)));
         }
     }
 
@@ -183,7 +226,11 @@ mod tests {
         let word = |e: &EventBytes| u64::from(e[0]);
         let whole = [event(1, 3), event(2, 3)];
         let split = [event(1, 1), event(2, 1), event(1, 2), event(2, 2)];
-        assert!(same_but_for_company(&whole, &split, word));
-        assert!(!same_but_for_company(&whole, &split[..3], word));
+        let same = |a: &[EventBytes], b: &[EventBytes]| {
+            let [a, b] = [a, b].map(|events| Stream::new(Cow::Borrowed(events)));
+            same_but_for_company([&a, &b], word)
+        };
+        assert!(same(&whole, &split));
+        assert!(!same(&whole, &split[..3]));
     }
 }

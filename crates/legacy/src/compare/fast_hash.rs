@@ -18,6 +18,13 @@ impl Default for FastHash {
     }
 }
 
+impl FastHash {
+    /// An odd number that no file can know.
+    pub fn seed(&self) -> u64 {
+        self.0[1]
+    }
+}
+
 impl BuildHasher for FastHash {
     type Hasher = Mix;
     fn build_hasher(&self) -> Mix {

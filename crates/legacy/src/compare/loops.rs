@@ -5,193 +5,369 @@
 //! site, the remaining components are nested loops.
 //!
 //! # Invariants
-//! Both streams get the same loops, so they compare trip by trip. Every graph gives some nesting. Work is
-//! linear in events, and in edges times [`DEEP`].
+//! Both streams get the same loops, so they compare trip by trip. Work is linear in events, and in edges
+//! times [`EDGE_VISITS`].
 //!
 //! # Limitations
+//! If lanes go from most sites back to many others, as in a state machine that data drives, the nest would
+//! depend on the order of first visits only. Such streams have no loops.
+//!
 //! Sites in shared code (a function called from two places) may form a loop that does not exist. Both sides
 //! get the same one.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::VecDeque;
 
 use crate::v1::EventBytes;
 
 use super::event_order::mask;
 use super::fast_hash::FastHash;
-use super::parallel::both;
+use super::nodes::Nodes;
 
 /// Index that stands for no loop or no node.
 pub(super) const NONE: u32 = u32::MAX;
 /// Maximum nesting depth of loops. Deeper loops count as part of the loop around them.
 const DEEP: u32 = 32;
+/// Maximum number of visits of an edge, on average, in the search for nested loops. Loops that were not
+/// searched count as part of the loop around them. Outer loops are searched first.
+const EDGE_VISITS: usize = 4;
+/// Number of visits of edges that is allowed for any graph.
+const MIN_EDGE_VISITS: usize = 1 << 14;
+/// Maximum number of back edges for each node. A back edge leads to a node that the side visited before. A
+/// stream with more back edges has no loop structure.
+const MAX_BACK_EDGES: usize = 3;
+/// Number of back edges that is allowed for any stream.
+const MIN_BACK_EDGES: usize = 32;
 
 /// Loop nest of the union of two streams' site graphs.
+#[derive(Default)]
 pub(super) struct Loops {
     /// By node: its innermost loop.
     pub inner: Vec<u32>,
-    /// By loop: the loop that encloses it.
-    parent: Vec<u32>,
+    /// By loop: where the loops around it, outermost first, and itself begin in `paths`; then, where all end.
+    starts: Vec<u32>,
+    paths: Vec<u32>,
     /// By loop: the node that it is entered at.
     pub header: Vec<u32>,
-    /// By node: its site.
-    sites: Vec<u32>,
-    /// By side and event: its site as a node.
-    pub nodes: [Vec<u32>; 2],
 }
 
 impl Loops {
-    pub fn new(streams: [&[EventBytes]; 2]) -> Loops {
-        let walk = |side: usize| {
-            let mut graph = Graph::default();
-            let nodes = graph.walk(streams[side]);
-            (graph, nodes)
-        };
-        let [(mut graph, a), (other, mut b)] = both(streams[0].len() + streams[1].len(), walk);
-        let to = graph.add(&other);
-        if !to.iter().copied().eq(0..to.len() as u32) {
-            b.iter_mut().for_each(|n| *n = to[*n as usize]);
+    /// Finds the loops of two streams. `None` if a stream has too many back edges.
+    pub fn new(streams: [&[EventBytes]; 2], nodes: &Nodes) -> Option<Loops> {
+        let mut edges = Edges::new(nodes.len(), nodes.in_a);
+        edges.walk_a(streams[0], &nodes.of[0])?;
+        edges.walk_b(streams, nodes)?;
+        Some(nest(&edges.graph()))
+    }
+
+    /// A loop's outer loops, outermost first, and itself; none for [`NONE`].
+    #[inline]
+    fn path(&self, of: u32) -> &[u32] {
+        match self.starts.get(of as usize..) {
+            Some(&[start, end, ..]) => &self.paths[start as usize..end as usize],
+            _ => &[],
         }
-        let (inner, parent, header) = nest(&graph);
-        Loops { inner, parent, header, sites: graph.sites, nodes: [a, b] }
     }
 
-    /// The site that a loop is entered at.
-    pub fn entry(&self, of: u32) -> u32 {
-        self.header.get(of as usize).and_then(|&h| self.sites.get(h as usize)).copied().unwrap_or(0)
-    }
-
-    /// Nodes there are.
-    pub fn len(&self) -> usize {
-        self.sites.len()
-    }
-
-    /// The loop right inside `around` that `node` belongs to; [`NONE`] if it is in `around` itself.
+    /// The loop right inside `around` that `node`, which is in `around`, belongs to; [`NONE`] if `node` is in
+    /// no loop inside `around`.
     #[inline]
     pub fn inside(&self, node: u32, around: u32) -> u32 {
-        let (mut at, mut last) = (self.inner[node as usize], NONE);
-        while at != around && at != NONE {
-            last = at;
-            at = self.parent[at as usize];
-        }
-        last
+        let depth = self.path(around).len();
+        self.path(self.inner[node as usize]).get(depth).copied().unwrap_or(NONE)
+    }
+
+    /// Adds a loop right inside `around`; its number.
+    fn add(&mut self, around: u32, nodes: &[u32]) -> u32 {
+        let id = self.header.len() as u32;
+        // Nodes are numbered as they were first met.
+        self.header.push(nodes.iter().copied().min().unwrap_or(NONE));
+        nodes.iter().for_each(|&v| self.inner[v as usize] = id);
+        let path = self.path(around).to_vec();
+        self.paths.extend(path);
+        self.paths.push(id);
+        self.starts.push(self.paths.len() as u32);
+        id
     }
 }
 
-#[derive(Default)]
-struct Graph {
-    ids: HashMap<u32, u32, FastHash>,
-    sites: Vec<u32>,
-    /// By node: the site and node that came after it last.
-    next: Vec<(u32, u32)>,
-    edges: HashSet<u64, FastHash>,
+/// The lanes of a warp, by the node that they were at last.
+struct Lanes {
+    /// Lanes and their node. Groups share no lane and no node, so there are at most 32, and one more while a
+    /// step is made.
+    groups: [(u32, u32); 33],
+    len: usize,
 }
 
-fn site(e: &EventBytes) -> u32 {
-    u32::from_le_bytes([e[0], e[1], e[2], e[3]])
+impl Lanes {
+    fn new() -> Lanes {
+        Lanes { groups: [(0, 0); 33], len: 0 }
+    }
+
+    /// Moves the lanes of `m` to `node`. `leaves(n, of)` learns for each group whether lanes leave its node
+    /// `of`: `n` is 1 or 0.
+    #[inline]
+    fn step(&mut self, m: u32, node: u32, mut leaves: impl FnMut(u64, u32)) {
+        if let (1, (of, at)) = (self.len, &mut self.groups[0])
+            && *of == m
+        {
+            leaves(1, *at);
+            *at = node;
+            return;
+        }
+        let (mut kept, mut joined) = (0, m);
+        for i in 0..self.len {
+            let (of, at) = self.groups[i];
+            leaves(u64::from(of & m != 0), at);
+            let stay = of & !m;
+            joined |= if at == node { stay } else { 0 };
+            self.groups[kept] = (stay, at);
+            kept += usize::from(stay != 0 && at != node);
+        }
+        self.groups[kept] = (joined, node);
+        self.len = kept + 1;
+    }
+
+    /// The lanes after the last of these events, which have all lanes together.
+    fn after(events: &[EventBytes], nodes: &[u32]) -> Lanes {
+        let mut all = 0;
+        let since = events.iter().rposition(|e| {
+            all |= mask(e);
+            all == u32::MAX
+        });
+        let since = since.unwrap_or(0);
+        let mut lanes = Lanes::new();
+        for (e, &node) in events.iter().zip(nodes).skip(since) {
+            lanes.step(mask(e), node, |_, _| ());
+        }
+        lanes
+    }
+}
+
+/// Graphs with at most so many nodes are kept as a matrix of bits.
+const DENSE: usize = 1024;
+
+/// The edges of the site graph, each once.
+struct Edges {
+    nodes: usize,
+    in_a: usize,
+    /// For at most [`DENSE`] nodes: bits of targets, in rows of `words` by origin.
+    bits: Vec<u64>,
+    words: usize,
+    /// For more nodes: the edges, with the origin in the high half and the target in the low half.
+    all: Vec<u64>,
+    /// A table of those with open addressing: the edge plus 1; 0 is a free slot.
+    slots: Vec<u64>,
+    seed: u64,
+    /// For more nodes, by node: the node that came after it last.
+    next: Vec<u32>,
+    /// Number of edges that lead back to a node that the same side met before.
+    back: usize,
+}
+
+impl Edges {
+    fn new(nodes: usize, in_a: usize) -> Edges {
+        let dense = nodes <= DENSE;
+        let words = nodes.div_ceil(64);
+        let of = |sparse: usize| if dense { 0 } else { sparse };
+        Edges {
+            nodes,
+            in_a,
+            bits: vec![0; if dense { nodes * words } else { 0 }],
+            words,
+            all: Vec::with_capacity(of(2 * nodes)),
+            slots: vec![0; of((4 * nodes).next_power_of_two().max(16 * DENSE))],
+            seed: FastHash::default().seed(),
+            next: vec![NONE; of(nodes)],
+            back: 0,
+        }
+    }
+
+    /// Adds A's stream. `None` if it has no structure.
+    fn walk_a(&mut self, events: &[EventBytes], nodes: &[u32]) -> Option<()> {
+        let most = MAX_BACK_EDGES * self.in_a + MIN_BACK_EDGES;
+        let mut lanes = Lanes::new();
+        self.walk(events, nodes, &mut lanes, most)
+    }
+
+    /// Adds B's stream. `None` if it has no structure. Where it does what A does, it has A's edges.
+    fn walk_b(&mut self, [a, b]: [&[EventBytes]; 2], nodes: &Nodes) -> Option<()> {
+        let most = self.back + MAX_BACK_EDGES * self.nodes + MIN_BACK_EDGES;
+        let of = &nodes.of[1];
+        let mut lanes = Lanes::new();
+        let mut j = 0;
+        for run in &nodes.runs {
+            let end = run.b + run.len;
+            self.walk(&b[j..run.b], &of[j..run.b], &mut lanes, most)?;
+            j = run.b;
+            while j < end {
+                // Lanes are where they are in A after they all made a step that A made too.
+                let same = |j: usize| mask(&a[run.a + j - run.b]) == mask(&b[j]);
+                let (mut all, mut from) = (0, j);
+                while from < end && all != u32::MAX {
+                    all = if same(from) { all | mask(&b[from]) } else { 0 };
+                    from += 1;
+                }
+                self.walk(&b[j..from], &of[j..from], &mut lanes, most)?;
+                let to = (from..end).find(|&j| !same(j)).unwrap_or(end);
+                if to > from {
+                    lanes = Lanes::after(&b[j..to], &of[j..to]);
+                }
+                j = to;
+            }
+        }
+        self.walk(&b[j..], &of[j..], &mut lanes, most)
+    }
+
+    /// Adds events. `None` if more than `most` edges lead back.
+    fn walk(&mut self, events: &[EventBytes], nodes: &[u32], lanes: &mut Lanes, most: usize) -> Option<()> {
+        let dense = self.nodes <= DENSE;
+        for (e, &node) in events.iter().zip(nodes) {
+            match dense {
+                true => lanes.step(mask(e), node, |n, of| self.set(n, of, node)),
+                false => lanes.step(mask(e), node, |n, of| {
+                    if n > 0 && self.next[of as usize] != node {
+                        self.add(of, node);
+                    }
+                }),
+            }
+            if self.back > most {
+                return None;
+            }
+        }
+        Some(())
+    }
+
+    /// Whether an edge leads back. Nodes of A and B are numbered one after another, so the numbers say
+    /// nothing of an edge between them.
+    #[inline]
+    fn leads_back(&self, from: u32, to: u32) -> bool {
+        to <= from && (from as usize >= self.in_a) == (to as usize >= self.in_a)
+    }
+
+    /// Adds `n` edges, 1 or 0, to the matrix.
+    #[inline]
+    fn set(&mut self, n: u64, from: u32, to: u32) {
+        let back = u64::from(self.leads_back(from, to));
+        let word = &mut self.bits[from as usize * self.words + to as usize / 64];
+        let fresh = n & !(*word >> (to % 64));
+        *word |= fresh << (to % 64);
+        self.back += (fresh & back) as usize;
+    }
+
+    fn add(&mut self, from: u32, to: u32) {
+        self.next[from as usize] = to;
+        let edge = u64::from(from) << 32 | u64::from(to);
+        let at = self.slot(edge);
+        if self.slots[at] != 0 {
+            return;
+        }
+        self.slots[at] = edge + 1;
+        self.all.push(edge);
+        self.back += usize::from(self.leads_back(from, to));
+        if self.all.len() * 2 > self.slots.len() {
+            self.slots = vec![0; self.slots.len() * 4];
+            for i in 0..self.all.len() {
+                let at = self.slot(self.all[i]);
+                self.slots[at] = self.all[i] + 1;
+            }
+        }
+    }
+
+    /// Where an edge is, or the free slot for it. At most half of the slots are in use, so the search ends.
+    #[inline]
+    fn slot(&self, edge: u64) -> usize {
+        let last = self.slots.len() - 1;
+        let mut at = (edge.wrapping_mul(self.seed) >> 32) as usize & last;
+        while self.slots[at] != 0 && self.slots[at] != edge + 1 {
+            at = (at + 1) & last;
+        }
+        at
+    }
+
+    /// The edges by their origin.
+    fn graph(&self) -> Graph {
+        let mut graph = Graph { starts: vec![0], to: Vec::new(), own: vec![false; self.nodes] };
+        if self.nodes > DENSE {
+            graph.sort(&self.all);
+            return graph;
+        }
+        for (from, row) in self.bits.chunks_exact(self.words.max(1)).enumerate() {
+            graph.own[from] = row[from / 64] >> (from % 64) & 1 == 1;
+            for (i, &word) in row.iter().enumerate() {
+                let mut rest = word;
+                while rest != 0 {
+                    graph.to.push(i as u32 * 64 + rest.trailing_zeros());
+                    rest &= rest - 1;
+                }
+            }
+            graph.starts.push(graph.to.len() as u32);
+        }
+        graph
+    }
+}
+
+/// A graph of sites.
+struct Graph {
+    /// By node: where its edges begin in `to`; then the number of all edges.
+    starts: Vec<u32>,
+    /// Targets of edges.
+    to: Vec<u32>,
+    /// By node: whether it has an edge to itself.
+    own: Vec<bool>,
 }
 
 impl Graph {
-    /// Adds one stream; its events' nodes.
-    fn walk(&mut self, events: &[EventBytes]) -> Vec<u32> {
-        let mut out = Vec::with_capacity(events.len());
-        // Lanes by the node they were at last.
-        let mut lanes: Vec<(u32, u32)> = Vec::new();
-        for e in events {
-            let (site, m) = (site(e), mask(e));
-            if let [(all, at)] = lanes[..]
-                && all == m
-            {
-                let (known, node) = self.next[at as usize];
-                let node = if known == site && node != NONE { node } else { self.step(at, site) };
-                lanes[0].1 = node;
-                out.push(node);
-                continue;
-            }
-            let node = self.node(site);
-            for (of, at) in &mut lanes {
-                if *of & m != 0 {
-                    self.edges.insert(u64::from(*at) << 32 | u64::from(node));
-                    *of &= !m;
-                }
-            }
-            lanes.retain(|(of, _)| *of != 0);
-            match lanes.iter_mut().find(|(_, at)| *at == node) {
-                Some((of, _)) => *of |= m,
-                None => lanes.push((m, node)),
-            }
-            out.push(node);
+    /// Takes edges in any order into an empty graph.
+    fn sort(&mut self, edges: &[u64]) {
+        let n = self.own.len();
+        self.starts = vec![0; n + 1];
+        edges.iter().for_each(|e| self.starts[(e >> 32) as usize + 1] += 1);
+        for i in 0..n {
+            self.starts[i + 1] += self.starts[i];
         }
-        out
-    }
-
-    /// Adds what another graph has; which node each of its nodes is here.
-    fn add(&mut self, other: &Graph) -> Vec<u32> {
-        let to: Vec<u32> = other.sites.iter().map(|&site| self.node(site)).collect();
-        let edge = |e: &u64| u64::from(to[(e >> 32) as usize]) << 32 | u64::from(to[*e as u32 as usize]);
-        self.edges.extend(other.edges.iter().map(edge));
-        to
-    }
-
-    fn step(&mut self, from: u32, site: u32) -> u32 {
-        let node = self.node(site);
-        self.edges.insert(u64::from(from) << 32 | u64::from(node));
-        self.next[from as usize] = (site, node);
-        node
-    }
-
-    fn node(&mut self, site: u32) -> u32 {
-        let fresh = self.next.len() as u32;
-        let node = *self.ids.entry(site).or_insert(fresh);
-        if node == fresh {
-            self.next.push((0, NONE));
-            self.sites.push(site);
+        let mut ends = self.starts.clone();
+        self.to = vec![0; edges.len()];
+        for &e in edges {
+            let (from, target) = ((e >> 32) as usize, e as u32);
+            self.to[ends[from] as usize] = target;
+            ends[from] += 1;
+            self.own[from] |= from == target as usize;
         }
-        node
+    }
+
+    /// The targets of a node's edges.
+    #[inline]
+    fn next(&self, v: u32) -> &[u32] {
+        &self.to[self.starts[v as usize] as usize..self.starts[v as usize + 1] as usize]
     }
 }
 
-/// Innermost loop by node; parent and header by loop.
-fn nest(graph: &Graph) -> (Vec<u32>, Vec<u32>, Vec<u32>) {
-    let n = graph.next.len();
-    let mut edges: Vec<u64> = graph.edges.iter().copied().collect();
-    edges.sort_unstable();
-    let mut starts = vec![0u32; n + 1];
-    for e in &edges {
-        starts[(e >> 32) as usize + 1] += 1;
-    }
-    for i in 0..n {
-        starts[i + 1] += starts[i];
-    }
-    let next = |v: u32| &edges[starts[v as usize] as usize..starts[v as usize + 1] as usize];
-    let mut inner = vec![NONE; n];
-    let (mut parent, mut header) = (Vec::new(), Vec::new());
+/// The loops of a graph.
+fn nest(graph: &Graph) -> Loops {
+    let n = graph.own.len();
+    let mut loops = Loops { inner: vec![NONE; n], starts: vec![0], ..Loops::default() };
     let mut parts = Parts::new(n);
-    // A part of the graph, the loop it makes, and how deep that is.
-    let mut todo: Vec<(Vec<u32>, u32, u32)> = vec![((0..n as u32).collect(), NONE, 0)];
-    while let Some((nodes, of, depth)) = todo.pop() {
-        let entry = header.get(of as usize).copied().unwrap_or(NONE);
+    let degree = |nodes: &[u32]| nodes.iter().map(|&v| graph.next(v).len() + 1).sum::<usize>();
+    let mut visits = EDGE_VISITS * (graph.to.len() + n) + MIN_EDGE_VISITS;
+    // A part of the graph, the loop it makes, and how deep that is. Outer loops come first.
+    let mut todo: VecDeque<(Vec<u32>, u32, u32)> = VecDeque::from([((0..n as u32).collect(), NONE, 0)]);
+    while let Some((nodes, of, depth)) = todo.pop_front() {
+        let Some(left) = visits.checked_sub(degree(&nodes)) else { continue };
+        visits = left;
+        let entry = loops.header.get(of as usize).copied().unwrap_or(NONE);
         // Edges within the part, but for those back to where it is entered.
-        let within = |v: u32, i: usize, inner: &[u32]| -> Option<Option<u32>> {
-            let to = *next(v).get(i)? as u32;
-            Some((to != entry && inner[to as usize] == of).then_some(to))
-        };
-        let found = parts.of(&nodes, |v, i| within(v, i, &inner));
+        let found = parts.of(graph, &nodes, |to| to != entry && loops.inner[to as usize] == of);
         for part in found {
-            let own = |v: u32| next(v).binary_search(&(u64::from(v) << 32 | u64::from(v))).is_ok();
-            if part.len() == 1 && (part[0] == entry || !own(part[0])) {
+            if part.len() == 1 && part[0] == entry {
                 continue;
             }
-            let id = header.len() as u32;
-            parent.push(of);
-            // Nodes are numbered as they were first met.
-            header.push(part.iter().copied().min().unwrap_or(NONE));
-            part.iter().for_each(|&v| inner[v as usize] = id);
+            let id = loops.add(of, &part);
             if depth < DEEP && part.len() > 1 {
-                todo.push((part, id, depth + 1));
+                todo.push_back((part, id, depth + 1));
             }
         }
     }
-    (inner, parent, header)
+    loops
 }
 
 /// Tarjan's algorithm without recursion: strongly connected parts.
@@ -206,16 +382,15 @@ impl Parts {
         Parts { index: vec![NONE; n], low: vec![0; n], on: vec![false; n] }
     }
 
-    /// The parts among `nodes`; `edge(v, i)` is the `i`-th edge of `v`: `None` past the last, `Some(None)`
-    /// one that is left out.
-    fn of(&mut self, nodes: &[u32], edge: impl Fn(u32, usize) -> Option<Option<u32>>) -> Vec<Vec<u32>> {
+    /// The parts of the graph among `nodes` that have a circle, by edges to nodes that `within` lets through.
+    fn of(&mut self, graph: &Graph, nodes: &[u32], within: impl Fn(u32) -> bool) -> Vec<Vec<u32>> {
         nodes.iter().for_each(|&v| self.index[v as usize] = NONE);
-        let (mut count, mut stack, mut out) = (0, Vec::new(), Vec::new());
+        let (mut count, mut stack, mut out, mut walk) = (0, Vec::new(), Vec::new(), Vec::new());
         for &root in nodes {
             if self.index[root as usize] != NONE {
                 continue;
             }
-            let mut walk = vec![(root, 0usize)];
+            walk.push((root, 0usize));
             while let Some((v, i)) = walk.pop() {
                 let at = v as usize;
                 if i == 0 {
@@ -223,36 +398,65 @@ impl Parts {
                     count += 1;
                     stack.push(v);
                 }
-                match edge(v, i) {
-                    Some(to) => {
-                        walk.push((v, i + 1));
-                        let Some(to) = to else { continue };
-                        if self.index[to as usize] == NONE {
-                            walk.push((to, 0));
-                        } else if self.on[to as usize] {
-                            self.low[at] = self.low[at].min(self.index[to as usize]);
-                        }
-                    }
-                    None => {
-                        if let Some((up, _)) = walk.last() {
-                            self.low[*up as usize] = self.low[*up as usize].min(self.low[at]);
-                        }
-                        if self.low[at] == self.index[at] {
-                            let first = stack.iter().rposition(|&w| w == v).unwrap_or(0);
-                            let part = stack.split_off(first);
-                            part.iter().for_each(|&w| self.on[w as usize] = false);
-                            out.push(part);
-                        }
-                    }
+                if let Some((to, next)) = self.down(graph, v, i, &within) {
+                    walk.extend([(v, next), (to, 0)]);
+                    continue;
+                }
+                if let Some((up, _)) = walk.last() {
+                    self.low[*up as usize] = self.low[*up as usize].min(self.low[at]);
+                }
+                if self.low[at] == self.index[at] {
+                    self.part(graph, v, &mut stack, &mut out);
                 }
             }
         }
         out
     }
+
+    /// Follows a node's edges from the `i`-th on, to the first target that was not met before; with the edge
+    /// after it.
+    #[inline]
+    fn down(
+        &mut self,
+        graph: &Graph,
+        v: u32,
+        i: usize,
+        within: impl Fn(u32) -> bool,
+    ) -> Option<(u32, usize)> {
+        let edges = graph.next(v);
+        let mut low = self.low[v as usize];
+        let mut found = None;
+        for (n, &to) in edges.iter().enumerate().skip(i).filter(|(_, to)| within(**to)) {
+            if self.index[to as usize] == NONE {
+                found = Some((to, n + 1));
+                break;
+            }
+            if self.on[to as usize] {
+                low = low.min(self.index[to as usize]);
+            }
+        }
+        self.low[v as usize] = low;
+        found
+    }
+
+    /// Takes the part whose first node is `v` off the stack.
+    fn part(&mut self, graph: &Graph, v: u32, stack: &mut Vec<u32>, out: &mut Vec<Vec<u32>>) {
+        // Most parts have one node, and no circle.
+        if stack.last() == Some(&v) && !graph.own[v as usize] {
+            stack.pop();
+            self.on[v as usize] = false;
+            return;
+        }
+        let first = stack.iter().rposition(|&w| w == v).unwrap_or(0);
+        let part = stack.split_off(first);
+        part.iter().for_each(|&w| self.on[w as usize] = false);
+        out.push(part);
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::nodes::PreviousWarp;
     use super::*;
     use crate::v1::Event;
 
@@ -260,12 +464,18 @@ mod tests {
         sites.iter().map(|&site| Event { site, mask: u32::MAX, ..Event::default() }.bytes()).collect()
     }
 
+    /// The loops of two streams, and their nodes.
+    fn found(streams: [&[EventBytes]; 2]) -> (Loops, Nodes) {
+        let nodes = Nodes::new(streams, &mut PreviousWarp::default());
+        (Loops::new(streams, &nodes).expect("a structure"), nodes)
+    }
+
     #[test]
     fn nests_are_found() {
         // 9, then twice: 1, an inner loop of 2 and 3, 4; then 8.
         let a = stream(&[9, 1, 2, 3, 2, 3, 4, 1, 2, 3, 4, 8]);
-        let l = Loops::new([&a, &[]]);
-        let of = |i: usize| l.nodes[0][i];
+        let (l, nodes) = found([&a, &[]]);
+        let of = |i: usize| nodes.of[0][i];
         assert_eq!(l.inside(of(0), NONE), NONE);
         let outer = l.inside(of(1), NONE);
         assert_eq!(l.header[outer as usize], of(1));
@@ -282,14 +492,71 @@ mod tests {
         let event = |site, mask| Event { site, mask, ..Event::default() }.bytes();
         let a = [event(0, 3), event(1, 1), event(2, 2), event(3, 3)];
         let b = [event(0, 3), event(2, 1), event(1, 2), event(3, 3)];
-        let l = Loops::new([&a, &b]);
+        let (l, _) = found([&a, &b]);
         assert!(l.inner.iter().all(|&i| i == NONE));
+    }
+
+    /// What B's walk leaves out is in the graph already: walking all of both gives the same.
+    #[test]
+    fn where_b_does_what_a_does_it_has_its_edges() {
+        let mut seed = 11u32;
+        let mut random = |n: u32| {
+            seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (seed >> 16) % n
+        };
+        for round in 0..300 {
+            // Few nodes are a matrix of bits, many a table.
+            let (sites, len) = [(20, 200), (3000, 1500)][round % 2];
+            let masks = [u32::MAX, 0xffff, 0xffff_0000, 0xf0, 1, 0xffff_fffe];
+            let a: Vec<Event> = (0..len)
+                .map(|i| Event { site: i % sites, mask: masks[random(6) as usize], ..Event::default() })
+                .collect();
+            let mut b = a.clone();
+            for _ in 0..random(8) {
+                let at = random(b.len() as u32) as usize;
+                match random(3) {
+                    0 => _ = b.remove(at),
+                    1 => b[at].mask = masks[random(6) as usize],
+                    _ => b.insert(at, Event { site: random(1500), mask: 7, ..Event::default() }),
+                }
+            }
+            let [a, b] = [a, b].map(|side| side.iter().map(|e| e.bytes()).collect::<Vec<_>>());
+            let nodes = Nodes::new([&a, &b], &mut PreviousWarp::default());
+            let edges = |runs: bool| {
+                let mut edges = Edges::new(nodes.len(), nodes.in_a);
+                edges.walk(&a, &nodes.of[0], &mut Lanes::new(), usize::MAX);
+                match runs {
+                    true => edges.walk_b([&a, &b], &nodes).expect("few edges back"),
+                    false => _ = edges.walk(&b, &nodes.of[1], &mut Lanes::new(), usize::MAX),
+                }
+                let graph = edges.graph();
+                (0..nodes.len() as u32)
+                    .map(|v| graph.next(v).iter().copied().collect::<std::collections::BTreeSet<_>>())
+                    .collect::<Vec<_>>()
+            };
+            assert_eq!(edges(true), edges(false));
+        }
     }
 
     #[test]
     fn long_chains_do_not_recurse() {
         let a = stream(&(0..200_000).chain([0]).collect::<Vec<_>>());
-        let l = Loops::new([&a, &[]]);
+        let (l, _) = found([&a, &[]]);
         assert!(l.inner.iter().all(|&i| i == 0));
+    }
+
+    #[test]
+    fn sites_in_any_order_have_no_loops() {
+        let mut seed = 5u32;
+        let mut random = |n: u32| {
+            seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (seed >> 16) % n
+        };
+        let a = stream(&(0..5000).map(|_| random(60)).collect::<Vec<_>>());
+        assert!(Loops::new([&a, &a], &Nodes::new([&a, &a], &mut PreviousWarp::default())).is_none());
+        // One site that leads to any other, each of which leads back, is a loop.
+        let b = stream(&(0..5000).map(|i| if i % 2 == 0 { 1000 } else { random(60) }).collect::<Vec<_>>());
+        let (l, nodes) = found([&b, &b]);
+        assert_eq!(l.header[l.inside(nodes.of[0][1], NONE) as usize], 0);
     }
 }

@@ -1,8 +1,8 @@
 //! Compares two recordings of PRLX 0.x (version 1): streams of warp events without code.
 //!
 //! 1. `event_order` puts the events of each warp into one canonical order.
-//! 2. `loops` finds loops in the sequence of sites.
-//! 3. `streams` aligns two streams by that structure.
+//! 2. `nodes` numbers the sites, and `loops` finds loops in the sequence of sites.
+//! 3. `streams` aligns two streams by that structure; `same_sites` aligns those that have none.
 //! 4. `differences` counts the differences of a warp; `findings` merges them over warps.
 //! 5. `evidence` reads operands and earlier values from the rings of the file.
 //!
@@ -24,8 +24,10 @@ mod findings;
 mod input;
 mod launch_match;
 mod loops;
+mod nodes;
 mod options;
 mod parallel;
+mod same_sites;
 mod streams;
 
 use std::borrow::Cow;
@@ -49,6 +51,7 @@ use evidence::Wanted;
 use fast_hash::FastHash;
 use findings::{Cluster, Gathered};
 use input::LaunchShape;
+use nodes::PreviousWarp;
 use parallel::{BATCH, both};
 use streams::Eyes;
 
@@ -144,7 +147,7 @@ pub fn compare(inputs: [&Input<'_>; 2], numbers: [u64; 2], options: &Options) ->
             let at = (w - start) as usize * stride;
             at..(at + stride).min(all.len())
         };
-        let one = |w: u32| {
+        let one = |previous: &mut PreviousWarp, w: u32| {
             if !options.warps.is_empty() && !options.warps.iter().any(|r| (r.0..=r.1).contains(&w)) {
                 return Ok(WarpOut { skipped: true, ..WarpOut::default() });
             }
@@ -155,9 +158,10 @@ pub fn compare(inputs: [&Input<'_>; 2], numbers: [u64; 2], options: &Options) ->
                     return Err(Error::new("kind", format!("{what}; kinds are 0 to 6")));
                 }
             }
-            Ok(warp(&cx, w, [&a[part(a, 0, w)], &b[part(b, 1, w)]], known, room))
+            Ok(warp(&cx, w, [&a[part(a, 0, w)], &b[part(b, 1, w)]], known, room, previous))
         };
-        let results = warps.clone().into_par_iter().map(one).collect::<Result<Vec<WarpOut>, Error>>()?;
+        let results = warps.clone().into_par_iter().map_init(PreviousWarp::default, one);
+        let results = results.collect::<Result<Vec<WarpOut>, Error>>()?;
         for (w, out) in warps.clone().zip(results) {
             sum.add(&out, shape.lanes(w), headers.iter().any(|h| h.sampled()));
             listed.extend(out.listed.into_iter().take(options.listed - listed.len()));
@@ -279,6 +283,7 @@ fn warp<'a>(
     parts: [&[u8]; 2],
     known: &HashMap<FindingKey, KnownFinding, FastHash>,
     room: usize,
+    previous: &mut PreviousWarp,
 ) -> WarpOut {
     let warps = [0, 1].map(|s| Warp::new(parts[s], cx.inputs[s].compact()));
     let mut out = WarpOut { lost: warps.map(|w| w.lost()), ..WarpOut::default() };
@@ -309,7 +314,7 @@ fn warp<'a>(
     let [a, b] = both(total, |side| Stream::new(Cow::Borrowed(&events[side])));
     let mut sink =
         Sink::new(cx.options, number, known, room, out.lost.map(|n| n > 0), a.moved() || b.moved());
-    streams::streams(&a, &b, eyes, &mut sink);
+    streams::streams(&a, &b, eyes, previous, &mut sink);
     sink.recorded([&a, &b]);
     (out.kinds, out.filtered) = (sink.kinds, sink.filtered);
     (out.listed, out.found) = (sink.listed, sink.found);

@@ -2,7 +2,8 @@
 //!
 //! A stream is a sequence of events and loops; a loop is a sequence of trips, each of which is a stream
 //! again. Equal parts are skipped by hash. Events and loops match by site, trips by number, unless the
-//! numbers are shifted. A difference therefore stays local, and what follows it is compared.
+//! numbers are shifted. A difference therefore stays local, and what follows it is compared. Streams without
+//! loops are aligned by `same_sites`.
 //!
 //! # Invariants
 //! Streams with the same sites in the same order match one to one. What only one side did right after a
@@ -20,8 +21,10 @@ use super::differences::{FindingNumber, Moment, Place, Sink, Trip};
 use super::event_order::{self, Stream};
 use super::fast_hash::FastHash;
 use super::loops::{Loops, NONE};
+use super::nodes::{Nodes, PreviousWarp, Run, site};
 use super::options::Options;
 use super::parallel::both;
+use super::same_sites;
 
 /// What of an event is compared.
 #[derive(Clone, Copy)]
@@ -42,7 +45,7 @@ impl Eyes {
     }
     #[inline]
     fn equal(self, a: &EventBytes, b: &EventBytes) -> bool {
-        self.words(a) == self.words(b)
+        a == b || self.words(a) == self.words(b)
     }
     /// Whether the values of two branches are the same, or do not count.
     #[inline]
@@ -59,30 +62,37 @@ impl Eyes {
     }
 }
 
-#[inline]
-fn site(e: &EventBytes) -> u32 {
-    u32::from_le_bytes([e[0], e[1], e[2], e[3]])
-}
-
 /// Puts what differs between two streams into `sink`.
-pub(super) fn streams(a: &Stream<'_>, b: &Stream<'_>, eyes: Eyes, sink: &mut Sink<'_>) {
+pub(super) fn streams(
+    a: &Stream<'_>,
+    b: &Stream<'_>,
+    eyes: Eyes,
+    previous: &mut PreviousWarp,
+    sink: &mut Sink<'_>,
+) {
     let events = [&a.events[..], &b.events[..]];
     let [ea, eb] = events;
     if ea.len() == eb.len() && ea.iter().zip(eb).all(|(x, y)| site(x) == site(y)) {
-        return in_step(events, eyes, sink);
+        return in_step(events, eyes, previous, sink);
     }
     // Direction and kind too, but not company.
     let told = |e: &EventBytes| eyes.words(e).0;
-    if event_order::same_but_for_company(ea, eb, told) {
+    if event_order::same_but_for_company([a, b], told) {
         let i =
             ea.iter().zip(eb).take_while(|(x, y)| eyes.equal(x, y)).count().min(ea.len().min(eb.len()) - 1);
         sink.put(FindingKind::ActiveMask, at([i, i]), [Some(&ea[i]), Some(&eb[i])], &[]);
         return;
     }
-    let loops = Loops::new(events);
-    let mut c = Compare { events, loops: &loops, eyes, trips: Vec::new(), sink };
-    c.body(NONE, [0..ea.len(), 0..eb.len()]);
-    sink.places(events, &loops);
+    let nodes = Nodes::new(events, previous);
+    let loops = if nodes.straight_line { None } else { Loops::new(events, &nodes) };
+    let runs = loops.is_none().then(|| same_sites::runs(&nodes));
+    let loops = loops.unwrap_or_default();
+    let mut c = Compare { events, nodes: &nodes, loops: &loops, eyes, trips: Vec::new(), sink };
+    match runs {
+        Some(runs) => c.aligned(runs),
+        None => _ = c.body(NONE, [0..ea.len(), 0..eb.len()]),
+    }
+    sink.places(&nodes);
 }
 
 fn at(at: [usize; 2]) -> Place {
@@ -90,7 +100,7 @@ fn at(at: [usize; 2]) -> Place {
 }
 
 /// The same sites in the same order.
-fn in_step(events: [&[EventBytes]; 2], eyes: Eyes, sink: &mut Sink<'_>) {
+fn in_step(events: [&[EventBytes]; 2], eyes: Eyes, previous: &mut PreviousWarp, sink: &mut Sink<'_>) {
     for (i, (x, y)) in events[0].iter().zip(events[1]).enumerate() {
         let done = eyes.equal(x, y) || eyes.same_value(x, y) && sink.flip(x, y);
         if !done {
@@ -98,10 +108,13 @@ fn in_step(events: [&[EventBytes]; 2], eyes: Eyes, sink: &mut Sink<'_>) {
         }
     }
     if sink.wants_places() {
-        let loops = Loops::new(events);
-        let mut c = Compare { events, loops: &loops, eyes, trips: Vec::new(), sink };
-        c.trips_of_firsts();
-        sink.places(events, &loops);
+        let nodes = Nodes::new(events, previous);
+        let loops = if nodes.straight_line { None } else { Loops::new(events, &nodes) };
+        if let Some(loops) = loops {
+            let mut c = Compare { events, nodes: &nodes, loops: &loops, eyes, trips: Vec::new(), sink };
+            c.trips_of_firsts();
+        }
+        sink.places(&nodes);
     }
 }
 
@@ -160,6 +173,7 @@ struct Part {
 
 struct Compare<'a, 's, 'o> {
     events: [&'a [EventBytes]; 2],
+    nodes: &'a Nodes,
     loops: &'a Loops,
     eyes: Eyes,
     /// Loops around, outermost first.
@@ -168,11 +182,39 @@ struct Compare<'a, 's, 'o> {
 }
 
 impl Compare<'_, '_, '_> {
+    /// The site that a loop is entered at.
+    fn entry(&self, of: u32) -> u32 {
+        let header = self.loops.header.get(of as usize);
+        header.and_then(|&h| self.nodes.sites.get(h as usize)).copied().unwrap_or(0)
+    }
+
+    /// Compares streams without loops, whose events match in these runs.
+    fn aligned(&mut self, runs: Vec<Run>) {
+        let ends = self.events.map(<[EventBytes]>::len);
+        let (mut at_a, mut at_b) = (0, 0);
+        // The decision that the last match made otherwise.
+        let mut last = None;
+        for Run { a, b, len } in runs.into_iter().chain([Run { a: ends[0], b: ends[1], len: 0 }]) {
+            if at_a < a || at_b < b {
+                self.gap([at_a..a, at_b..b], last, [0, 0]);
+                last = None;
+            }
+            (at_a, at_b) = (a + len, b + len);
+            let [of_a, of_b] = [&self.events[0][a..at_a], &self.events[1][b..at_b]];
+            for (i, both) in of_a.iter().zip(of_b).enumerate() {
+                last = match self.eyes.equal(both.0, both.1) {
+                    true => None,
+                    false => pair(self.eyes, [a + i, b + i], [both.0, both.1], &self.trips, self.sink),
+                };
+            }
+        }
+    }
+
     /// A body of side `side` as items, and the trips of its loops.
     fn cut(&self, side: usize, around: u32, range: Range<usize>) -> (Vec<Item>, Vec<Part>) {
-        let (events, nodes) = (self.events[side], &self.loops.nodes[side]);
+        let (events, nodes) = (self.events[side], &self.nodes.of[side]);
         // Long bodies come back to the same nodes.
-        let tabled = if range.len() / 4 > self.loops.len() { self.loops.len() as u32 } else { 0 };
+        let tabled = if range.len() / 4 > self.nodes.len() { self.nodes.len() as u32 } else { 0 };
         let table: Vec<u32> = (0..tabled).map(|n| self.loops.inside(n, around)).collect();
         let inside = |node: u32| match table.get(node as usize) {
             Some(&of) => of,
@@ -222,8 +264,8 @@ impl Compare<'_, '_, '_> {
         let head = a.iter().zip(&b).take_while(|(x, y)| equal(x, y)).count();
         let most = a.len().min(b.len()) - head;
         let tail = a.iter().rev().zip(b.iter().rev()).take(most).take_while(|(x, y)| equal(x, y)).count();
-        let keys = |items: &[Item]| items[head..items.len() - tail].iter().map(|i| i.key).collect::<Vec<_>>();
-        let pairs = paired(&keys(&a), &keys(&b));
+        let [middle_a, middle_b] = [&a[head..a.len() - tail], &b[head..b.len() - tail]];
+        let pairs = self.paired(middle_a, middle_b);
         let (mut i, mut j) = (head, head);
         // The decision that the last pair made otherwise.
         let mut last: Option<FindingNumber> = None;
@@ -264,6 +306,22 @@ impl Compare<'_, '_, '_> {
         last
     }
 
+    /// Which items of two bodies belong together.
+    fn paired(&self, a: &[Item], b: &[Item]) -> Vec<(usize, usize)> {
+        if a.len() == b.len() && a.iter().zip(b).all(|(x, y)| x.key == y.key) {
+            return (0..a.len()).map(|i| (i, i)).collect();
+        }
+        // Loops count behind the nodes.
+        let nodes = self.nodes.len();
+        let key = |i: &Item| if i.key & LOOP == 0 { i.key } else { nodes as u32 + (i.key & !LOOP) };
+        let [ka, kb] = [a, b].map(|items| items.iter().map(key).collect::<Vec<u32>>());
+        let most = nodes + self.loops.header.len();
+        match ka.len() + kb.len() > most / 8 {
+            true => same_sites::paired(&ka, &kb, most),
+            false => few_paired(&ka, &kb),
+        }
+    }
+
     /// Compares a loop's trips.
     fn trips_of(&mut self, of: u32, [a, b]: [&[Part]; 2]) {
         let hashes = [a, b].map(|t| t.iter().map(|p| p.hash).collect::<Vec<u64>>());
@@ -275,7 +333,7 @@ impl Compare<'_, '_, '_> {
             edit_script::align_trips(ha, hb, leaves)
         };
         let totals = [a.len() as u64, b.len() as u64];
-        let site = self.loops.entry(of);
+        let site = self.entry(of);
         // The trips after the last pair, and the decision at its end: if one side has no more, that decision
         // left the loop.
         let mut parted: Option<([usize; 2], Option<FindingNumber>)> = None;
@@ -309,7 +367,7 @@ impl Compare<'_, '_, '_> {
     /// By trip: its hash, and that of its sites alone.
     fn shapes(&self, side: usize, trips: &[Part]) -> Vec<[u64; 2]> {
         let shape = |p: &Part| {
-            let nodes = &self.loops.nodes[side][p.start..p.end];
+            let nodes = &self.nodes.of[side][p.start..p.end];
             nodes
                 .iter()
                 .fold(0u64, |h, n| (h.rotate_left(23) ^ u64::from(*n)).wrapping_mul(0x9e37_79b9_7f4a_7c15))
@@ -349,7 +407,7 @@ impl Compare<'_, '_, '_> {
     /// For streams that go in step: in which trips the findings' first places are.
     fn trips_of_firsts(&mut self) {
         let wanted: Vec<Moment> = self.sink.moments();
-        let nodes = &self.loops.nodes[0];
+        let nodes = &self.nodes.of[0];
         // By depth: the loop that is open and its trip; trips are counted to the loop's end, so places are
         // filled in there.
         let mut open: Vec<(u32, u64, Vec<usize>)> = Vec::new();
@@ -381,7 +439,7 @@ impl Compare<'_, '_, '_> {
             while let Some(m) = wanted.get(next).filter(|m| m.at[0] as usize <= i) {
                 if m.at[0] as usize == i {
                     for (of, trip, places) in &mut open {
-                        out[next].push(Trip { site: self.loops.entry(*of), trip: [*trip; 2], trips: [0; 2] });
+                        out[next].push(Trip { site: self.entry(*of), trip: [*trip; 2], trips: [0; 2] });
                         places.push(next);
                     }
                 }
@@ -403,11 +461,8 @@ impl Compare<'_, '_, '_> {
     }
 }
 
-/// Which items belong together, in order: the most that can, taking the n-th of a key for the n-th.
-fn paired(a: &[u32], b: &[u32]) -> Vec<(usize, usize)> {
-    if a == b {
-        return (0..a.len()).map(|i| (i, i)).collect();
-    }
+/// The same as [`same_sites::paired`] for elements of any size, where there are few.
+fn few_paired(a: &[u32], b: &[u32]) -> Vec<(usize, usize)> {
     let mut seen: HashMap<u32, u32, FastHash> = HashMap::default();
     let mut numbered = |keys: &[u32]| -> Vec<u64> {
         seen.clear();
@@ -420,29 +475,9 @@ fn paired(a: &[u32], b: &[u32]) -> Vec<(usize, usize)> {
     };
     let (ka, kb) = (numbered(a), numbered(b));
     let places: HashMap<u64, usize, FastHash> = kb.iter().enumerate().map(|(j, k)| (*k, j)).collect();
-    // The longest run of A's items whose places in B ascend.
     let common: Vec<(usize, usize)> =
         ka.iter().enumerate().filter_map(|(i, k)| Some((i, *places.get(k)?))).collect();
-    let mut ends: Vec<usize> = Vec::new();
-    let mut before = vec![usize::MAX; common.len()];
-    for (n, &(_, j)) in common.iter().enumerate() {
-        let at = ends.partition_point(|&e| common[e].1 < j);
-        if at > 0 {
-            before[n] = ends[at - 1];
-        }
-        match ends.get_mut(at) {
-            Some(e) => *e = n,
-            None => ends.push(n),
-        }
-    }
-    let mut out = Vec::with_capacity(ends.len());
-    let mut n = ends.last().copied().unwrap_or(usize::MAX);
-    while let Some(&p) = common.get(n) {
-        out.push(p);
-        n = before[n];
-    }
-    out.reverse();
-    out
+    same_sites::ascending(&common)
 }
 
 /// Trips of loops that differ too much for a smallest edit: those of the longer side are left out in one
@@ -477,10 +512,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_most_items_pair() {
-        assert_eq!(paired(&[1, 2, 3, 4], &[1, 3, 4, 9]), [(0, 0), (2, 1), (3, 2)]);
-        assert_eq!(paired(&[1, 2, 1], &[2, 1, 1]), [(1, 0), (2, 2)]);
-        assert_eq!(paired(&[1], &[2]), []);
+    fn few_items_pair_as_many_do() {
+        let mut seed = 3u32;
+        let mut random = |n: u32| {
+            seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (seed >> 16) % n
+        };
+        for _ in 0..500 {
+            let mut some = || (0..random(30)).map(|_| random(8)).collect::<Vec<u32>>();
+            let (a, b) = (some(), some());
+            assert_eq!(few_paired(&a, &b), same_sites::paired(&a, &b, 8));
+        }
     }
 
     #[test]

@@ -143,7 +143,13 @@ impl<'a> Warp<'a> {
             }
             false => {
                 let all = self.bytes.as_chunks::<16>().0;
-                first(&mut all.iter().take(self.kept_of(all.len())).map(|b| b[4]))
+                let all = all.get(..self.kept_of(all.len())).unwrap_or_default();
+                // Each kind's number is at most that of all their bits together.
+                let bits = all.iter().fold(0, |bits, b| bits | u128::from_le_bytes(*b));
+                if EventKind::of(bits.to_le_bytes()[4]).is_some() {
+                    return None;
+                }
+                first(&mut all.iter().map(|b| b[4]))
             }
         }
     }
