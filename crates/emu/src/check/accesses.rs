@@ -91,8 +91,13 @@ impl WarpAccess {
     }
     /// The region of a lane's access, and where in it.
     pub fn at<'a>(&self, r: &VisibleMemory<'a>, l: usize) -> Option<(&'a Region, u64)> {
+        self.near(r, l, &mut 0)
+    }
+    /// [`WarpAccess::at`], with the allocation that the last lane was in.
+    pub fn near<'a>(&self, r: &VisibleMemory<'a>, l: usize, hint: &mut usize) -> Option<(&'a Region, u64)> {
         let (at, bytes) = (self.addr.0[l], self.bytes[l].into());
-        if at.is_multiple_of(self.align.max(1)) { access::range(r, self.space, l, at, bytes) } else { None }
+        let aligned = at.is_multiple_of(self.align.max(1));
+        if aligned { access::range_near(r, self.space, l, at, bytes, hint) } else { None }
     }
     fn read_only(&self, r: &VisibleMemory<'_>, l: usize) -> bool {
         match space(self.space, self.addr.0[l]) {
@@ -136,18 +141,33 @@ pub fn owner(launch: &Launch<'_>, cta: &CtaState, t: &WarpAccess, l: usize) -> u
     }
 }
 
-/// The accesses of a step when the lanes `m` run it, reads first.
-pub fn accesses(warp: &Warp, code: &Code, op: &Op, m: u32) -> Vec<WarpAccess> {
+/// Adds the accesses of a step when the lanes `m` run it, reads first.
+pub fn add_accesses(warp: &Warp, code: &Code, op: &Op, m: u32, out: &mut Vec<WarpAccess>) {
     let whole = |mem: &MemAccess| u32::from(mem.size) * mem.planes.len() as u32;
     match *op {
+        Op::Alu(..) | Op::Bra(_) => {}
         Op::Ld(i) => {
             let mem = &code.mems[i as usize];
-            vec![WarpAccess::new(warp, AccessKind::Read, mem, whole(mem), m)]
+            out.push(WarpAccess::new(warp, AccessKind::Read, mem, whole(mem), m));
         }
         Op::St(i) => {
             let mem = &code.mems[i as usize];
-            vec![WarpAccess::new(warp, AccessKind::Write, mem, whole(mem), m)]
+            out.push(WarpAccess::new(warp, AccessKind::Write, mem, whole(mem), m));
         }
+        _ => out.append(&mut special_accesses(warp, code, op, m)),
+    }
+}
+
+/// The accesses of a step when the lanes `m` run it, reads first.
+pub fn accesses(warp: &Warp, code: &Code, op: &Op, m: u32) -> Vec<WarpAccess> {
+    let mut out = Vec::new();
+    add_accesses(warp, code, op, m, &mut out);
+    out
+}
+
+/// The accesses of a step that is no plain load or store.
+fn special_accesses(warp: &Warp, code: &Code, op: &Op, m: u32) -> Vec<WarpAccess> {
+    match *op {
         Op::Atom(i) => {
             let atom = &code.atoms[i as usize];
             let bytes = u32::from(atom.mem.size) * atom.values.len() as u32;
