@@ -30,6 +30,7 @@ mod polling;
 mod proxy;
 mod race;
 mod reach;
+mod recent;
 mod registers;
 mod remedies;
 mod shadow;

@@ -45,6 +45,7 @@ use super::findings::{self, CheckContext, WarpStep};
 use super::happens_before::{CtaNumber, VectorClock, joined};
 use super::pending::{PendingRaces, report};
 use super::reach::Reach;
+use super::recent::Recent;
 use super::remedies;
 use super::shadow::{self, AccessRecord, ShadowCell, ShadowMemory};
 use super::stored::Stored;
@@ -132,12 +133,23 @@ struct CtaClocks {
     /// Of AMD's code, whose waves run one instruction after the other: halves of a wave.
     lockstep: Option<u32>,
     threads: Vec<Thread>,
+    /// Lanes of the warp that runs a step now which know the same.
+    alike: u32,
+    /// The time up to which they know all accesses of this CTA, if they know no later ones.
+    floor: Option<u32>,
     /// By barrier: the knowledge of the threads that have arrived.
     arrived: Vec<Option<BarrierArrivals>>,
     /// By warp and step of a load whose value is only stored: the lanes that have stored such a value.
     used: FxHashMap<(u32, u32), u32>,
     /// Races with reads of this CTA whose values nothing has stored so far.
     pending: PendingRaces,
+}
+
+/// What lanes learn at a barrier.
+struct Learned {
+    known: Arc<VectorClock>,
+    /// What the last lane knew before, and knows now.
+    last: Option<(Arc<VectorClock>, Arc<VectorClock>)>,
 }
 
 /// The barrier of a cluster.
@@ -154,7 +166,7 @@ struct ClusterBarrier {
 #[derive(Debug, Default)]
 pub struct RaceCheck {
     cells: ShadowMemory,
-    ctas: FxHashMap<u64, CtaClocks>,
+    ctas: Recent<u64, CtaClocks>,
     /// What was released at each place in memory: region and offset.
     places: FxHashMap<(usize, u64), Published>,
     clusters: FxHashMap<u64, ClusterBarrier>,
@@ -205,7 +217,7 @@ impl RaceCheck {
         let id = cta.shared.id();
         self.cells.end(id);
         self.places.retain(|p, _| p.0 != id);
-        self.ctas.remove(&cta.index);
+        self.ctas.take(cta.index);
         let cluster = cluster(launch, cta);
         if let Some(m) = self.clusters.get_mut(&cluster) {
             m.ended += 1;
@@ -234,17 +246,22 @@ impl RaceCheck {
             // Without what is released from here on, ordered accesses would look like races.
             return cx.log.unchecked("races after a million places in memory had released something");
         }
-        let mut clocks = self.ctas.remove(&cta.index).unwrap_or_else(|| CtaClocks {
-            number,
-            time: 1,
-            lockstep: cx.launch.code.exec.map(|_| cx.launch.halves()),
-            threads: vec![Thread::default(); cx.launch.warps as usize * LANES],
-            arrived: vec![None; CLUSTER],
-            used: FxHashMap::default(),
-            pending: PendingRaces::default(),
+        let mut clocks = self.ctas.take(cta.index).unwrap_or_else(|| {
+            Box::new(CtaClocks {
+                number,
+                time: 1,
+                lockstep: cx.launch.code.exec.map(|_| cx.launch.halves()),
+                threads: vec![Thread::default(); cx.launch.warps as usize * LANES],
+                alike: 0,
+                floor: None,
+                arrived: vec![None; CLUSTER],
+                used: FxHashMap::default(),
+                pending: PendingRaces::default(),
+            })
         });
         self.use_values(cx, &mut clocks, warp, (mask, m));
         self.synchronise_step(cx, &mut clocks, warp, cta, op, m);
+        clocks.find_alike(cx.who.warp, m);
         let r = visible_memory(cx.launch, cta, &warp.local);
         let matrix = match *op {
             Op::Exchange(i) => match code.warp_ops[i as usize].kind {
@@ -293,7 +310,7 @@ impl RaceCheck {
                 "races in memory that was first touched when 1 GiB of notes on accesses was used up",
             );
         }
-        self.ctas.insert(cta.index, clocks);
+        self.ctas.put(cta.index, clocks);
     }
     /// Reports the races with reads whose values a store uses.
     fn use_values(
@@ -378,7 +395,7 @@ impl RaceCheck {
     }
     /// A barrier of the CTA is complete, and the lanes that wait at it are about to continue.
     pub fn barrier_complete(&mut self, cta: u64, id: usize, warps: &[Warp]) {
-        let Some(clocks) = self.ctas.get_mut(&cta) else { return };
+        let Some(clocks) = self.ctas.get_mut(cta) else { return };
         let Some(mut all) = clocks.arrived.get_mut(id).and_then(Option::take) else { return };
         let waits = |w: &Warp| {
             let mut m = 0;
@@ -390,8 +407,9 @@ impl RaceCheck {
             all.known.learn_all(clocks.number, clocks.time);
         }
         clocks.time += 1;
+        let mut learned = clocks.learned(&all);
         for w in warps {
-            clocks.learn(w.index, waits(w), &all);
+            clocks.learn_more(w.index, waits(w), &all, &mut learned);
         }
     }
     /// The barrier of the cluster is complete. Called once for each CTA of the cluster.
@@ -400,7 +418,7 @@ impl RaceCheck {
         if !barrier.arrivals.is_empty() {
             barrier.done = Arc::new(std::mem::take(&mut barrier.arrivals));
         }
-        let Some(clocks) = self.ctas.get_mut(&cta.index) else { return };
+        let Some(clocks) = self.ctas.get_mut(cta.index) else { return };
         for w in warps {
             let mut m = 0;
             each(w.at_barrier, |l| m |= u32::from(usize::from(w.barrier_id[l]) == CLUSTER) << l);
@@ -419,16 +437,13 @@ impl RaceCheck {
         how: AccessOrder<'_>,
     ) {
         let AccessOrder { order, stores, waits, counts } = how;
-        let mut rest = m;
-        while rest != 0 {
-            let l = rest.trailing_zeros() as usize;
-            let mut lanes = 0;
-            each(rest, |i| lanes |= u32::from(t.addr.0[i] == t.addr.0[l] && t.bytes[i] == t.bytes[l]) << i);
-            rest &= !lanes;
+        let mut hint = 0;
+        for lanes in t.same_places(m) {
+            let l = lanes.trailing_zeros() as usize;
             if !matches!(accesses::space(t.space, t.addr.0[l]), Space::Shared | Space::Global) {
                 continue;
             }
-            let Some((region, at)) = t.at(r, l) else { continue };
+            let Some((region, at)) = t.near(r, l, &mut hint) else { continue };
             let writes = t.kind != AccessKind::Read && !waits;
             let access = Access { access: t, lanes, region, at, bytes: t.bytes[l], writes, order, stores };
             if !counts {
@@ -445,7 +460,10 @@ impl RaceCheck {
         }
         let end = a.at + u64::from(a.bytes);
         for word in a.at / 4..end.div_ceil(4) {
-            let bytes = (0..4).fold(0, |b, i| b | u32::from((a.at..end).contains(&(word * 4 + i))) << i);
+            let bytes = match word * 4 {
+                first if first >= a.at && first + 4 <= end => 15,
+                first => (0..4).fold(0, |b, i| b | u32::from((a.at..end).contains(&(first + i))) << i),
+            };
             let Some(cell) = self.cells.at(a.region.id(), word) else { return };
             let new = AccessRecord::new(
                 clocks.number,
@@ -456,13 +474,14 @@ impl RaceCheck {
                 bytes,
                 a.writes,
             );
-            let copy = *cell;
+            let meets = |old: &AccessRecord| {
+                old.lanes != 0 && old.bytes() & bytes != 0 && (old.writes() || new.writes())
+            };
+            let before = cell.0.iter().any(meets).then_some(*cell);
             cell.drop_covered(clocks, cx.facts, new);
             cell.add(new);
-            for old in copy.0.iter().filter(|old| old.lanes != 0 && old.bytes() & bytes != 0) {
-                if old.writes() || new.writes() {
-                    conflict(cx, clocks, &self.stored_only, warp, a, new, *old);
-                }
+            for old in before.iter().flat_map(|cell| &cell.0).filter(|old| meets(old)) {
+                conflict(cx, clocks, &self.stored_only, warp, a, new, *old);
             }
         }
     }
@@ -478,6 +497,8 @@ impl RaceCheck {
         let key = (a.region.id(), a.at);
         let number = clocks.number;
         let mut released = false;
+        // They may learn different things.
+        clocks.alike = 0;
         each(a.lanes, |l| {
             let time = clocks.time;
             let thread = &mut clocks.threads[warp as usize * LANES + l];
@@ -556,19 +577,26 @@ impl CtaClocks {
     }
     /// Lanes learn everything that was arrivals.
     fn learn(&mut self, warp: u32, m: u32, all: &BarrierArrivals) {
-        let mut last: Option<(Arc<VectorClock>, Arc<VectorClock>)> = None;
+        let mut learned = self.learned(all);
+        self.learn_more(warp, m, all, &mut learned);
+    }
+    /// What there is to learn from arrivals.
+    fn learned(&self, all: &BarrierArrivals) -> Learned {
         let mut known = Arc::new(all.known.clone());
         if let Some((_, narrow)) = all.narrow.iter().find(|n| n.0 == self.number) {
             known = joined(&known, narrow);
         }
+        Learned { known, last: None }
+    }
+    fn learn_more(&mut self, warp: u32, m: u32, all: &BarrierArrivals, learned: &mut Learned) {
         each(m, |l| {
             let thread = &mut self.threads[warp as usize * LANES + l];
-            let both = match &last {
+            let both = match &learned.last {
                 Some((from, both)) if Arc::ptr_eq(from, &thread.known) => both.clone(),
-                _ => joined(&known, &thread.known),
+                _ => joined(&learned.known, &thread.known),
             };
-            last = Some((thread.known.clone(), both.clone()));
-            thread.known = both;
+            let from = std::mem::replace(&mut thread.known, both.clone());
+            learned.last = Some((from, both));
             thread.fenced.join(&all.fenced);
             thread.seen.join(&all.seen);
         });
@@ -588,10 +616,46 @@ impl CtaClocks {
         });
         self.time += u32::from(order.release);
     }
+    /// Finds lanes among `m` that know the same as the first one.
+    fn find_alike(&mut self, warp: u32, m: u32) {
+        self.alike = 0;
+        let known = |l: usize| &self.threads[warp as usize * LANES + l].known;
+        let (first, mut alike) = (m.trailing_zeros() as usize & 31, 0);
+        each(m, |l| alike |= u32::from(Arc::ptr_eq(known(l), known(first))) << l);
+        self.floor = known(first).floor(self.number);
+        self.alike = alike;
+    }
+    /// [`CtaClocks::unordered`] of lanes that know the same.
+    fn unordered_alike(&self, warp: u32, lanes: u32, old: AccessRecord) -> (u32, u32) {
+        let first = lanes.trailing_zeros() as usize;
+        let unknown = match self.floor {
+            Some(floor) if old.cta == self.number && old.time <= floor => 0,
+            Some(_) if old.cta == self.number => old.lanes,
+            _ => {
+                let known = &self.threads[warp as usize * LANES + first].known;
+                known.unknown(old.cta, old.warp(), old.lanes, old.time)
+            }
+        };
+        if unknown == 0 {
+            return (0, 0);
+        }
+        let own = |halves: u32| (old.cta, old.warp() / halves) == (self.number, warp / halves);
+        match self.lockstep {
+            Some(halves) if own(halves) => (0, 0),
+            // A lane is ordered after itself: one lane of `unknown` is only unordered with the others.
+            None if own(1) && unknown.is_power_of_two() && lanes & !unknown == 0 => (0, 0),
+            None if own(1) && unknown.is_power_of_two() => (unknown, lanes & !unknown),
+            None if own(1) && lanes.is_power_of_two() => (unknown & !lanes, lanes),
+            _ => (unknown, lanes),
+        }
+    }
     /// The lanes of `old` that are not ordered before some lane of `lanes` (of `warp`), and those lanes of
     /// `lanes`. A lane is always ordered after itself, and after all lanes of its wave if they are one
     /// thread.
     fn unordered(&self, warp: u32, lanes: u32, old: AccessRecord) -> (u32, u32) {
+        if lanes & !self.alike == 0 && lanes != 0 {
+            return self.unordered_alike(warp, lanes, old);
+        }
         let (mut unordered, mut after) = (0, 0);
         let mut last: Option<(*const VectorClock, u32)> = None;
         each(lanes, |l| {
@@ -622,8 +686,10 @@ impl ShadowCell {
         let here = order(new);
         // An atomic after a plain write of the same thread does not make that write atomic.
         let races_less = |old: AccessRecord| {
-            let before = order(old);
-            here.strong && !(before.strong && before.scope >= here.scope)
+            here.strong && {
+                let before = order(old);
+                !(before.strong && before.scope >= here.scope)
+            }
         };
         for old in &mut self.0 {
             let covered =
