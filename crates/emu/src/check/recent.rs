@@ -46,7 +46,7 @@ impl<K: Copy + Eq + Hash, V> Recent<K, V> {
         let (_, value) = self.last.get_or_insert_with(|| (key, Box::default()));
         value
     }
-    /// An entry.
+    /// The entry of a key, wherever it is; which one was used last stays as it is.
     pub fn get_mut(&mut self, key: K) -> Option<&mut V> {
         match &mut self.last {
             Some((last, value)) if *last == key => Some(value),

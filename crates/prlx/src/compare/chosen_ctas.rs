@@ -20,7 +20,7 @@ use prlx_analyze::report::Cause;
 use prlx_driver::Job;
 use prlx_emu::{FlowRequest, Others};
 use prlx_trace::check::Check;
-use prlx_trace::dataflow::DataFlow;
+use prlx_trace::dataflow::{DataFlow, Survey};
 
 use super::side_runs::{Origin, at_once, record_flow};
 use crate::Monitor;
@@ -38,7 +38,7 @@ const MORE_CTAS: usize = 32;
 
 /// Both sides, to run again.
 pub(super) struct Reruns<'a> {
-    /// The launches.
+    /// By side: the launch file.
     pub(super) jobs: &'a [Job; 2],
     /// Where they ran first.
     pub(super) origin: Origin,
@@ -132,8 +132,8 @@ impl Reruns<'_> {
             record_flow(&self.jobs[side], self.origin, self.device, checks, request)
         })
     }
-    /// Explains differing outputs by the data flow of the CTAs that stored the elements which are followed, and
-    /// of those that they read from.
+    /// Explains differing outputs by the data flow of the CTAs that stored the elements which are followed,
+    /// and of those that they read from.
     fn explain_ctas(
         &self,
         launch: &ExplainedLaunch<'_>,
