@@ -11,7 +11,8 @@
 //!
 //! # Limitations
 //! It is never written to a file. Recording stops at a limit of memory; [`DataFlow::complete`] says so. Of
-//! visits that are not recorded, [`DataFlow::unrecorded`] has the CTAs that wrote global memory.
+//! visits that are not recorded, [`DataFlow::unrecorded`] has the CTAs that wrote global memory, and
+//! [`DataFlow::survey`] those that depend on other CTAs.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -51,16 +52,58 @@ pub struct DataFlow {
     pub complete: bool,
     /// What other visits wrote to global memory.
     pub unrecorded: CtaWrites,
+    /// What a survey of the launch found, if one was asked for and the visits had no room.
+    pub survey: Option<Survey>,
+}
+
+/// What is known of a launch whose visits had no room.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Survey {
+    /// CTAs that depend on others: they read global memory that another CTA had written before, or take
+    /// memory from the heap.
+    pub dependent: CtaSet,
+    /// Bytes that a recording of all visits would take, about.
+    pub bytes: u64,
+}
+
+/// A set of CTAs, by number in the grid.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct CtaSet {
+    /// A bit for each CTA.
+    words: Vec<u64>,
+}
+
+impl CtaSet {
+    /// Adds a CTA.
+    pub fn insert(&mut self, cta: u64) {
+        let Ok(word) = usize::try_from(cta / 64) else { return };
+        if self.words.len() <= word {
+            self.words.resize(word + 1, 0);
+        }
+        self.words[word] |= 1 << (cta % 64);
+    }
+    /// Whether a CTA is in the set.
+    pub fn contains(&self, cta: u64) -> bool {
+        let word = usize::try_from(cta / 64).ok().and_then(|word| self.words.get(word));
+        word.is_some_and(|word| word >> (cta % 64) & 1 == 1)
+    }
 }
 
 /// Words of a page of [`CtaWrites`].
 const PAGE_WORDS: u16 = 4096;
 
+/// Set in an entry of [`CtaWrites`] if several CTAs wrote the word.
+const SEVERAL: u32 = 1 << 31;
+
 /// The last CTA that wrote each word of 4 bytes of global memory, of writes whose visits are not recorded.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct CtaWrites {
-    /// By address of the page: for each word the CTA plus one, or 0.
-    pages: HashMap<u64, Box<[u32]>>,
+    /// By number of the page: its index in `pages`.
+    index: HashMap<u64, usize>,
+    /// For each word the CTA plus one, or 0, and [`SEVERAL`].
+    pages: Vec<Box<[u32]>>,
+    /// The page that was used last, and its index.
+    last: Option<(u64, usize)>,
 }
 
 impl CtaWrites {
@@ -69,19 +112,67 @@ impl CtaWrites {
 
     /// A CTA writes `bytes` bytes at `address`.
     pub fn add(&mut self, address: u64, bytes: u32, cta: u64) {
-        let cta = u32::try_from(cta).unwrap_or(u32::MAX).saturating_add(1);
-        for word in address >> 2..=address.saturating_add(u64::from(bytes.max(1)) - 1) >> 2 {
+        let cta = CtaWrites::entry(cta);
+        for word in CtaWrites::words(address, bytes) {
             let (page, word) = CtaWrites::place(word);
-            let page = self.pages.entry(page).or_insert_with(|| vec![0; PAGE_WORDS.into()].into());
-            if let Some(last) = page.get_mut(word) {
-                *last = cta;
+            let index = self.find(page).unwrap_or_else(|| self.add_page(page));
+            if let Some(last) = self.pages.get_mut(index).and_then(|page| page.get_mut(word)) {
+                let other = *last != 0 && *last & !SEVERAL != cta;
+                *last = *last & SEVERAL | cta | if other { SEVERAL } else { 0 };
             }
         }
     }
     /// The last CTA that wrote the word at `address`; `None` if no unrecorded visit did.
     pub fn last(&self, address: u64) -> Option<u64> {
+        (self.get(address)? & !SEVERAL).checked_sub(1).map(u64::from)
+    }
+    /// Whether several CTAs wrote one of the words that have these bytes.
+    pub fn several(&self, address: u64, bytes: u32) -> bool {
+        let mut words = CtaWrites::words(address, bytes);
+        words.any(|word| self.get(word << 2).is_some_and(|entry| entry & SEVERAL != 0))
+    }
+    /// Whether a CTA other than `cta` wrote one of the words that have these bytes.
+    pub fn by_others(&mut self, address: u64, bytes: u32, cta: u64) -> bool {
+        if self.pages.is_empty() {
+            return false;
+        }
+        let cta = CtaWrites::entry(cta);
+        CtaWrites::words(address, bytes).any(|word| {
+            let (page, word) = CtaWrites::place(word);
+            let index = self.find(page);
+            let entry = index.and_then(|index| self.pages.get(index)?.get(word));
+            entry.is_some_and(|entry| *entry != 0 && *entry != cta)
+        })
+    }
+    /// What is written for a CTA.
+    fn entry(cta: u64) -> u32 {
+        u32::try_from(cta).unwrap_or(SEVERAL).min(SEVERAL - 2) + 1
+    }
+    /// The numbers of the words that have these bytes.
+    fn words(address: u64, bytes: u32) -> std::ops::RangeInclusive<u64> {
+        address >> 2..=address.saturating_add(u64::from(bytes.max(1)) - 1) >> 2
+    }
+    fn get(&self, address: u64) -> Option<u32> {
         let (page, word) = CtaWrites::place(address >> 2);
-        self.pages.get(&page)?.get(word)?.checked_sub(1).map(u64::from)
+        self.pages.get(*self.index.get(&page)?)?.get(word).copied()
+    }
+    /// The index of a page.
+    fn find(&mut self, page: u64) -> Option<usize> {
+        if let Some((last, index)) = self.last
+            && last == page
+        {
+            return Some(index);
+        }
+        let index = *self.index.get(&page)?;
+        self.last = Some((page, index));
+        Some(index)
+    }
+    fn add_page(&mut self, page: u64) -> usize {
+        let index = self.pages.len();
+        self.pages.push(vec![0; PAGE_WORDS.into()].into());
+        self.index.insert(page, index);
+        self.last = Some((page, index));
+        index
     }
     /// The page of a word, and its place there.
     fn place(word: u64) -> (u64, usize) {
@@ -346,5 +437,41 @@ impl WarpFlow {
         }
         let at = (access.lanes & ((1u64 << lane) - 1)).count_ones();
         self.addresses.get((access.addresses + at) as usize).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_writer_of_a_word_and_whether_there_are_others() {
+        let mut writes = CtaWrites::default();
+        let page = CtaWrites::PAGE_BYTES;
+        assert!(!writes.by_others(0, 4, 3) && writes.last(0).is_none());
+        writes.add(page - 4, 8, 3);
+        writes.add(8, 2, u64::from(u32::MAX));
+        assert_eq!([page - 4, page, page + 4].map(|at| writes.last(at)), [Some(3), Some(3), None]);
+        assert_eq!(writes.last(8), Some(u64::from(SEVERAL) - 2), "numbers of CTAs saturate");
+        assert!(!writes.by_others(page - 4, 8, 3) && writes.by_others(page - 8, 8, 4));
+        writes.add(page, 4, 3);
+        assert!(!writes.several(page - 4, 8));
+        writes.add(page + 1, 1, 5);
+        writes.add(page, 4, 5);
+        assert_eq!((writes.last(page + 3), writes.several(page - 4, 8)), (Some(5), true));
+        assert!(!writes.several(page - 4, 4));
+        assert_eq!(writes.bytes(), 2 * page);
+    }
+
+    #[test]
+    fn a_set_of_ctas() {
+        let mut set = CtaSet::default();
+        assert!(!set.contains(0));
+        set.insert(64);
+        set.insert(3);
+        assert_eq!(
+            [0, 3, 63, 64, 65, 1 << 40].map(|cta| set.contains(cta)),
+            [false, true, false, true, false, false]
+        );
     }
 }

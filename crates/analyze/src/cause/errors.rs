@@ -1,5 +1,7 @@
 //! Why one side alone makes an error: the guard or the branch that let its thread come there.
 
+use std::collections::BTreeSet;
+
 use prlx_trace::dataflow::Instruction;
 
 use super::checks::{access_place, class, errors_alone, words};
@@ -8,6 +10,18 @@ use super::explain::{ExplainedLaunch, found_places};
 use super::flow::{At, Flow};
 use super::walk::Walk;
 use crate::report::{Cause, CauseClass};
+
+/// The CTAs of the errors that [`explain_error`] looks at.
+pub fn error_ctas(launch: &ExplainedLaunch<'_>) -> BTreeSet<u64> {
+    let errors = errors_alone(launch.findings).filter(|(_, f)| class(f.kind) == Some(CauseClass::Address));
+    errors
+        .filter_map(|(side, finding)| {
+            let [x, y, z] = access_place(finding.sides.first()?)?.cta.map(u64::from);
+            let grid = launch.flows[side].grid;
+            Some((z * u64::from(grid.y) + y) * u64::from(grid.x) + x)
+        })
+        .collect()
+}
 
 /// The cause of an access of one side that is out of bounds or misaligned, and that the same thread does not
 /// come to on the other side: the branch or the guard at which they part. `None` if there is no such error.

@@ -106,10 +106,19 @@ pub struct Explanation {
     pub unrecorded: BTreeSet<u64>,
 }
 
-/// By side: the CTAs that stored the elements which [`explain`] follows, recorded or not.
-pub fn storing_ctas(launch: &ExplainedLaunch<'_>) -> [BTreeSet<u64>; 2] {
+/// The CTAs that stored the elements which [`explain`] follows.
+#[derive(Debug, Default)]
+pub struct StoringCtas {
+    /// By side: the last CTAs that stored them, recorded or not.
+    pub ctas: [BTreeSet<u64>; 2],
+    /// Whether several CTAs stored one of them, in visits that are not recorded.
+    pub several: bool,
+}
+
+/// Finds the CTAs that stored the elements which [`explain`] follows.
+pub fn storing_ctas(launch: &ExplainedLaunch<'_>) -> StoringCtas {
     let flows = launch.flows.map(Flow::new);
-    let mut ctas = [BTreeSet::new(), BTreeSet::new()];
+    let mut out = StoringCtas::default();
     for output in launch.outputs {
         for element in sample(&output.elements) {
             let Some(sources) = start([&flows[0], &flows[1]], output, element) else { continue };
@@ -117,11 +126,12 @@ pub fn storing_ctas(launch: &ExplainedLaunch<'_>) -> [BTreeSet<u64>; 2] {
                 let Source::Memory(word) = source else { continue };
                 let flow = &flows[side];
                 let recorded = || Some(flow.cta(flow.writer(word)?.at));
-                ctas[side].extend(flow.unrecorded_writer(word).or_else(recorded));
+                out.ctas[side].extend(flow.unrecorded_writer(word).or_else(recorded));
+                out.several |= flow.data.unrecorded.several(word.address, word.bytes);
             }
         }
     }
-    ctas
+    out
 }
 
 /// Finds out why outputs differ.

@@ -6,6 +6,7 @@
 //! tensor copy are not distinguished: the copy as a whole is the source.
 
 use std::cell::OnceCell;
+use std::collections::HashMap;
 use std::ops::Range;
 
 use prlx_trace::LaneMask;
@@ -86,6 +87,17 @@ struct Index {
     defs: Vec<Vec<(u32, u32)>>,
     /// By instruction: its visits.
     visits: Vec<Vec<u32>>,
+    /// By instruction: the lanes that came to it at each of its visits, if they are the same each time.
+    groups: Vec<Option<u64>>,
+}
+
+/// The accesses that write the memory of an owner.
+#[derive(Default)]
+struct OwnedWrites {
+    /// By warp and access.
+    accesses: Vec<(u32, u32)>,
+    /// The same, lane by lane and sorted.
+    sorted: OnceCell<Vec<Write>>,
 }
 
 /// The data flow of a launch with indices.
@@ -95,7 +107,8 @@ pub struct Flow<'a> {
     warps: Vec<OnceCell<Index>>,
     /// By register: its type as declared, or for untyped bits, the one that its uses give it.
     types: Vec<Option<Scalar>>,
-    writes: OnceCell<Vec<Write>>,
+    /// By space and owner; of local memory, the warp is the owner.
+    writes: OnceCell<HashMap<(Space, u64), OwnedWrites>>,
 }
 
 /// The memory that a write belongs to: space, owner and 16 aligned bytes.
@@ -175,10 +188,14 @@ impl<'a> Flow<'a> {
             let mut index = Index {
                 defs: vec![Vec::new(); self.data.registers.len()],
                 visits: vec![Vec::new(); self.data.instructions.len()],
+                groups: vec![None; self.data.instructions.len()],
             };
             for (i, v) in flow.visits.iter().enumerate() {
-                let Some(instruction) = self.data.instructions.get(v.instruction as usize) else { continue };
-                index.visits[v.instruction as usize].push(i as u32);
+                let number = v.instruction as usize;
+                let Some(instruction) = self.data.instructions.get(number) else { continue };
+                let same = index.visits[number].is_empty() || index.groups[number] == Some(v.group);
+                index.groups[number] = same.then_some(v.group);
+                index.visits[number].push(i as u32);
                 for (n, &register) in instruction.results.iter().enumerate() {
                     if let Some(defs) = index.defs.get_mut(register as usize) {
                         defs.push((i as u32, n as u32));
@@ -219,10 +236,18 @@ impl<'a> Flow<'a> {
     }
     /// How often the lane came to the instruction before this visit.
     pub fn trip(&self, at: At) -> u64 {
-        let all = self.index(at.warp).and_then(|i| i.visits.get(self.number(at) as usize));
-        let Some(flow) = self.data.warps.get(at.warp as usize) else { return 0 };
-        let before = all.into_iter().flatten().take_while(|&&v| v < at.visit);
-        before.filter(|&&v| flow.visits[v as usize].group >> at.lane & 1 == 1).count() as u64
+        let (Some(index), Some(flow)) = (self.index(at.warp), self.data.warps.get(at.warp as usize)) else {
+            return 0;
+        };
+        let number = self.number(at) as usize;
+        let Some(all) = index.visits.get(number) else { return 0 };
+        let before = &all[..all.partition_point(|v| *v < at.visit)];
+        match index.groups.get(number).copied().flatten() {
+            Some(group) => (group >> at.lane & 1) * before.len() as u64,
+            None => {
+                before.iter().filter(|&&v| flow.visits[v as usize].group >> at.lane & 1 == 1).count() as u64
+            }
+        }
     }
     /// Where an operand of a visit comes from.
     pub fn operand(&self, operand: &Operand, at: At) -> Source {
@@ -282,34 +307,53 @@ impl<'a> Flow<'a> {
             _ => return None,
         }))
     }
-    fn writes(&self) -> &[Write] {
-        self.writes.get_or_init(|| {
-            let mut out = Vec::new();
-            for (warp, flow) in self.data.warps.iter().enumerate() {
-                for (i, access) in flow.accesses.iter().enumerate() {
-                    if access.kind == AccessKind::Read || access.space == Space::Params {
-                        continue;
-                    }
-                    let order = flow.visits.get(access.visit as usize).map_or(0, |v| v.order << LANE_BITS);
-                    for lane in lanes(access.lanes) {
-                        let Some(address) = flow.address(access, lane) else { continue };
-                        let owner = owner(access, lane);
-                        let last = address.saturating_add(u64::from(access.bytes.max(1)) - 1);
-                        for granule in address >> 4..=last >> 4 {
-                            let key = key(access.space, owner, granule << 4);
-                            let order = order | u64::from(lane);
-                            out.push(Write { key, order, warp: warp as u32, access: i as u32, lane });
-                        }
+    /// The writes of the memory that a word belongs to, in the order of [`Write`].
+    fn writes(&self, space: Space, owner: u64) -> &[Write] {
+        let all = self.writes.get_or_init(|| {
+            let mut out: HashMap<(Space, u64), OwnedWrites> = HashMap::new();
+            for (warp, flow) in (0..).zip(&self.data.warps) {
+                for (i, access) in (0..).zip(&flow.accesses) {
+                    if access.kind != AccessKind::Read && access.space != Space::Params {
+                        let owner = if access.space == Space::Local { warp.into() } else { access.owner };
+                        out.entry((access.space, owner)).or_default().accesses.push((warp, i));
                     }
                 }
             }
-            out.sort_unstable();
             out
-        })
+        });
+        let owner = if space == Space::Local { self.warp_of(owner) } else { owner };
+        let Some(own) = all.get(&(space, owner)) else { return &[] };
+        own.sorted.get_or_init(|| self.sorted(&own.accesses))
+    }
+    /// The warp of a thread of the grid, which owns local memory.
+    fn warp_of(&self, thread: u64) -> u64 {
+        let threads = self.data.block.volume().max(1);
+        thread / threads * self.data.warps_per_cta + thread % threads / self.data.warp_size.lanes()
+    }
+    /// The writes of accesses, lane by lane.
+    fn sorted(&self, accesses: &[(u32, u32)]) -> Vec<Write> {
+        let mut out = Vec::new();
+        for &(warp, i) in accesses {
+            let flow = &self.data.warps[warp as usize];
+            let access = &flow.accesses[i as usize];
+            let order = flow.visits.get(access.visit as usize).map_or(0, |v| v.order << LANE_BITS);
+            for lane in lanes(access.lanes) {
+                let Some(address) = flow.address(access, lane) else { continue };
+                let owner = owner(access, lane);
+                let last = address.saturating_add(u64::from(access.bytes.max(1)) - 1);
+                for granule in address >> 4..=last >> 4 {
+                    let key = key(access.space, owner, granule << 4);
+                    out.push(Write { key, order: order | u64::from(lane), warp, access: i, lane });
+                }
+            }
+        }
+        out.sort_unstable();
+        out
     }
     /// Who wrote the first byte of a word last.
     pub fn writer(&self, word: &Word) -> Option<Writer> {
-        let (key, writes) = (key(word.space, word.owner, word.address), self.writes());
+        let writes = self.writes(word.space, word.owner);
+        let key = key(word.space, word.owner, word.address);
         let end = writes.partition_point(|w| (w.key, w.order) < (key, word.before));
         writes[..end].iter().rev().take_while(|w| w.key == key).find_map(|w| {
             let flow = &self.data.warps[w.warp as usize];
@@ -327,7 +371,7 @@ impl<'a> Flow<'a> {
     /// The words of a CTA's shared memory that were written in a part of the order, in the order of writing.
     pub fn shared_words(&self, owner: u64, when: Range<u64>) -> Vec<Word> {
         let (first, last) = (key(Space::Shared, owner, 0), key(Space::Shared, owner, 0x3f_ffff << 4));
-        let writes = self.writes();
+        let writes = self.writes(Space::Shared, owner);
         let range = writes.partition_point(|w| w.key < first)..writes.partition_point(|w| w.key <= last);
         let mut list: Vec<&Write> = writes[range].iter().filter(|w| when.contains(&w.order)).collect();
         list.sort_by_key(|w| w.order);

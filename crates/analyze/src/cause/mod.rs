@@ -42,6 +42,6 @@ mod value;
 mod walk;
 
 pub use checks::{add_check_findings, add_error_of_both};
-pub use errors::explain_error;
-pub use explain::{DifferingOutput, ExplainedLaunch, Explanation, explain, storing_ctas};
+pub use errors::{error_ctas, explain_error};
+pub use explain::{DifferingOutput, ExplainedLaunch, Explanation, StoringCtas, explain, storing_ctas};
 pub use source_changes::SourceFiles;

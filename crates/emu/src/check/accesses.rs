@@ -91,8 +91,55 @@ impl WarpAccess {
     }
     /// The region of a lane's access, and where in it.
     pub fn at<'a>(&self, r: &VisibleMemory<'a>, l: usize) -> Option<(&'a Region, u64)> {
+        self.near(r, l, &mut 0)
+    }
+    /// [`WarpAccess::at`], with the allocation that the last lane was in.
+    pub fn near<'a>(&self, r: &VisibleMemory<'a>, l: usize, hint: &mut usize) -> Option<(&'a Region, u64)> {
         let (at, bytes) = (self.addr.0[l], self.bytes[l].into());
-        if at.is_multiple_of(self.align.max(1)) { access::range(r, self.space, l, at, bytes) } else { None }
+        let aligned = at.is_multiple_of(self.align.max(1));
+        if aligned { access::range_near(r, self.space, l, at, bytes, hint) } else { None }
+    }
+    /// The lanes of a mask that access the same bytes, by the lowest of them.
+    pub fn same_places(&self, m: u32) -> impl Iterator<Item = u32> + use<> {
+        // By hash of the address: the first lane with it, and by first lane: all of them.
+        let mut first = [u8::MAX; 64];
+        let mut places = [0u32; LANES];
+        let mut firsts = 0;
+        each(m, |l| {
+            let at = self.addr.0[l];
+            let mut slot = (at ^ at >> 6) as usize >> 2 & 63;
+            loop {
+                let of = usize::from(first[slot]);
+                if of == usize::from(u8::MAX) {
+                    first[slot] = l as u8;
+                    firsts |= 1u32 << l;
+                    places[l] |= 1 << l;
+                    break;
+                }
+                if self.addr.0[of] == at && self.bytes[of] == self.bytes[l] {
+                    places[of] |= 1 << l;
+                    break;
+                }
+                slot = (slot + 1) & 63;
+            }
+        });
+        (0..LANES).filter(move |l| firsts >> l & 1 == 1).map(move |l| places[l])
+    }
+    /// The region that all lanes of a mask access, and the first and the last byte there; `None` if there may
+    /// be several, or a lane has memory of its own.
+    pub fn span<'a>(&self, r: &VisibleMemory<'a>, m: u32) -> Option<(&'a Region, u64, u64)> {
+        let (mut low, mut high, mut all) = (u64::MAX, 0, 0);
+        each(m, |l| {
+            let at = self.addr.0[l];
+            (low, all) = (low.min(at), all | at);
+            high = high.max(at.checked_add(self.bytes[l].into()).unwrap_or(u64::MAX));
+        });
+        let own = space(self.space, low) == Space::Local || space(self.space, high) == Space::Local;
+        if low >= high || own || !self.align.is_power_of_two() || all & (self.align - 1) != 0 {
+            return None;
+        }
+        let (region, at) = access::range_near(r, self.space, 0, low, high - low, &mut 0)?;
+        Some((region, at, at + (high - low - 1)))
     }
     fn read_only(&self, r: &VisibleMemory<'_>, l: usize) -> bool {
         match space(self.space, self.addr.0[l]) {
@@ -136,18 +183,33 @@ pub fn owner(launch: &Launch<'_>, cta: &CtaState, t: &WarpAccess, l: usize) -> u
     }
 }
 
-/// The accesses of a step when the lanes `m` run it, reads first.
-pub fn accesses(warp: &Warp, code: &Code, op: &Op, m: u32) -> Vec<WarpAccess> {
+/// Adds the accesses of a step when the lanes `m` run it, reads first.
+pub fn add_accesses(warp: &Warp, code: &Code, op: &Op, m: u32, out: &mut Vec<WarpAccess>) {
     let whole = |mem: &MemAccess| u32::from(mem.size) * mem.planes.len() as u32;
     match *op {
+        Op::Alu(..) | Op::Bra(_) => {}
         Op::Ld(i) => {
             let mem = &code.mems[i as usize];
-            vec![WarpAccess::new(warp, AccessKind::Read, mem, whole(mem), m)]
+            out.push(WarpAccess::new(warp, AccessKind::Read, mem, whole(mem), m));
         }
         Op::St(i) => {
             let mem = &code.mems[i as usize];
-            vec![WarpAccess::new(warp, AccessKind::Write, mem, whole(mem), m)]
+            out.push(WarpAccess::new(warp, AccessKind::Write, mem, whole(mem), m));
         }
+        _ => out.append(&mut special_accesses(warp, code, op, m)),
+    }
+}
+
+/// The accesses of a step when the lanes `m` run it, reads first.
+pub fn accesses(warp: &Warp, code: &Code, op: &Op, m: u32) -> Vec<WarpAccess> {
+    let mut out = Vec::new();
+    add_accesses(warp, code, op, m, &mut out);
+    out
+}
+
+/// The accesses of a step that is no plain load or store.
+fn special_accesses(warp: &Warp, code: &Code, op: &Op, m: u32) -> Vec<WarpAccess> {
+    match *op {
         Op::Atom(i) => {
             let atom = &code.atoms[i as usize];
             let bytes = u32::from(atom.mem.size) * atom.values.len() as u32;

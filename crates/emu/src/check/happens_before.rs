@@ -60,12 +60,22 @@ impl VectorClock {
         };
         &mut self.0[i].1
     }
+    /// The time up to which the accesses of all threads of a CTA happened before, if no later ones did.
+    pub fn floor(&self, cta: CtaNumber) -> Option<u32> {
+        match self.0.binary_search_by_key(&cta, |p| p.0) {
+            Ok(i) => Some(self.0[i].1.floor).filter(|_| self.0[i].1.over.is_empty()),
+            Err(_) => Some(0),
+        }
+    }
     /// The threads among `lanes` of a warp whose accesses at `time` did not happen before.
     pub fn unknown(&self, cta: CtaNumber, warp: u32, lanes: u32, time: u32) -> u32 {
         let Ok(i) = self.0.binary_search_by_key(&cta, |p| p.0) else { return lanes };
         let part = &self.0[i].1;
         if part.floor >= time {
             return 0;
+        }
+        if part.over.is_empty() {
+            return lanes;
         }
         let mut unknown = 0;
         crate::mem::access::each(lanes, |l| unknown |= u32::from(part.time(thread(warp, l)) < time) << l);
@@ -127,8 +137,9 @@ mod tests {
             (a.unknown(3, 9, u32::MAX, 6), a.unknown(3, 1, 0b111, 7), a.unknown(5, 0, 1, 2)),
             (0, 0b010, 0)
         );
+        assert_eq!([3, 5, 9].map(|cta| a.floor(cta)), [None, None, Some(0)]);
         a.learn_all(3, 7);
-        assert_eq!(a.unknown(3, 1, 0b111, 7), 0);
+        assert_eq!((a.unknown(3, 1, 0b111, 7), a.floor(3)), (0, Some(7)));
         let (x, y) = (Arc::new(a.clone()), Arc::new(a));
         assert!(Arc::ptr_eq(&joined(&x, &y), &x));
     }

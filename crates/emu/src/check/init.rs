@@ -23,7 +23,6 @@
 
 use prlx_isa::view::FuncId;
 use prlx_trace::check::{Kind, Side, Space};
-use rustc_hash::FxHashMap;
 
 use crate::code::{
     AddrSpace, Atomic, Callee, MatrixOp, MbarrierKind, MemAccess, Op, Plane, Rmw, Slot, TensorCopy, WarpOp,
@@ -40,6 +39,7 @@ use prlx_lanes::{LANES, Planes, V32};
 use super::accesses::{self, AccessKind, WarpAccess};
 use super::facts::Fact;
 use super::findings::{self, CheckContext, WarpStep};
+use super::recent::Recent;
 use super::registers::Registers;
 use super::undefined::{MemoryOrigin, Origin, Undefined};
 
@@ -47,7 +47,7 @@ use super::undefined::{MemoryOrigin, Origin, Undefined};
 #[derive(Debug, Default)]
 pub struct InitCheck {
     memory: Undefined,
-    warps: FxHashMap<(u64, u32), Registers>,
+    warps: Recent<(u64, u32), Registers>,
 }
 
 impl InitCheck {
@@ -70,7 +70,7 @@ impl InitCheck {
         self.memory.end(&cta.shared);
         for w in warps {
             self.memory.end(&w.local);
-            self.warps.remove(&(cta.index, w.index));
+            self.warps.take((cta.index, w.index));
         }
     }
     fn begin(&mut self, cx: &CheckContext<'_, '_>, warp: &Warp, cta: &CtaState) -> Registers {
@@ -109,9 +109,9 @@ impl InitCheck {
             return;
         }
         let key = (cx.who.cta, cx.who.warp);
-        let mut regs = match self.warps.remove(&key) {
+        let mut regs = match self.warps.take(key) {
             Some(r) => r,
-            None => self.begin(cx, warp, cta),
+            None => Box::new(self.begin(cx, warp, cta)),
         };
         if let Some(g) = fact.guard {
             report_use(cx, &mut regs, g, mask, Kind::UndefinedBranch, None);
@@ -123,12 +123,12 @@ impl InitCheck {
             let r = visible_memory(cx.launch, cta, &warp.local);
             self.track(cx, warp, &r, op, fact, m, accesses, &mut regs);
         }
-        self.warps.insert(key, regs);
+        self.warps.put(key, regs);
     }
     /// Marks the results of the step as defined, in lanes whose access was skipped.
     pub fn define_results(&mut self, cx: &CheckContext<'_, '_>, lanes: u32) {
         if lanes != 0
-            && let Some(regs) = self.warps.get_mut(&(cx.who.cta, cx.who.warp))
+            && let Some(regs) = self.warps.get_mut((cx.who.cta, cx.who.warp))
         {
             let fact = cx.facts.at(cx.who.step);
             cx.facts.regs(&fact.defs).iter().for_each(|&d| regs.set(d, lanes, 0, None));
@@ -282,6 +282,24 @@ impl InitCheck {
             }
         }
     }
+    /// The lanes of an access to bytes of which some are undefined.
+    fn undefined_lanes(&self, r: &VisibleMemory<'_>, t: &WarpAccess, m: u32) -> u32 {
+        if let Some((region, first, last)) = t.span(r, t.lanes & m)
+            && self.memory.of(region).is_none_or(|bits| bits.are_defined(first, last))
+        {
+            return 0;
+        }
+        let (mut lanes, mut hint, mut last) = (0, 0, None);
+        each(t.lanes & m, |l| {
+            let Some((region, at)) = t.near(r, l, &mut hint) else { return };
+            let (_, bits) = match last.filter(|(id, _)| *id == region.id()) {
+                Some(last) => last,
+                None => *last.insert((region.id(), self.memory.of(region))),
+            };
+            lanes |= u32::from(bits.is_some_and(|bits| bits.get(at, t.bytes[l]) != 0)) << l;
+        });
+        lanes
+    }
     #[allow(clippy::too_many_arguments, reason = "the parts of a load")]
     fn load(
         &mut self,
@@ -298,11 +316,10 @@ impl InitCheck {
         if t.space == AddrSpace::Params {
             return;
         }
-        let mut lanes = 0;
-        each(t.lanes & m, |l| {
-            let found = t.at(r, l).filter(|(region, at)| self.memory.get(region, *at, t.bytes[l]) != 0);
-            lanes |= u32::from(found.is_some()) << l;
-        });
+        let lanes = self.undefined_lanes(r, t, m);
+        if lanes == 0 {
+            return;
+        }
         // The lowest lane comes last: its origin is that of the register.
         for l in (0..LANES).rev().filter(|l| lanes >> l & 1 == 1) {
             let Some((region, at)) = t.at(r, l) else { continue };
@@ -413,8 +430,9 @@ impl InitCheck {
         }
     }
     fn defines(&mut self, r: &VisibleMemory<'_>, t: &WarpAccess, m: u32) {
+        let mut hint = 0;
         each(t.lanes & m, |l| {
-            if let Some((region, at)) = t.at(r, l) {
+            if let Some((region, at)) = t.near(r, l, &mut hint) {
                 self.memory.define(region, at, t.bytes[l].into());
             }
         });

@@ -18,6 +18,7 @@ mod async_work;
 mod barriers;
 mod bit_rules;
 mod bounds;
+mod clocks;
 mod dropped;
 mod facts;
 pub mod findings;
@@ -30,6 +31,7 @@ mod polling;
 mod proxy;
 mod race;
 mod reach;
+mod recent;
 mod registers;
 mod remedies;
 mod shadow;
@@ -122,6 +124,8 @@ pub struct Checker {
     flow: Option<FlowRecorder>,
     /// The step that is checked now, with all its lanes.
     here: WarpStep,
+    /// Memory for the accesses of a step; empty between steps.
+    accesses: Vec<WarpAccess>,
 }
 
 /// The checker while a CTA runs; `None` for a launch without checks.
@@ -166,6 +170,7 @@ impl Checker {
                 race: checks.has(Check::Race).then(|| RaceCheck::new(launch, room)),
                 flow: dataflow.map(|request| FlowRecorder::new(launch, request)),
                 here: WarpStep::default(),
+                accesses: Vec::new(),
             })
         })
     }
@@ -185,6 +190,7 @@ impl Checker {
             race: None,
             flow: None,
             here: WarpStep::default(),
+            accesses: Vec::new(),
         })
     }
     /// Switches the search for deadlocks on or off, unless it belongs to the sync check. Returns whether the
@@ -268,23 +274,39 @@ impl Checker {
         }
         launch.heap.free(at)
     }
-    /// Checks a step that the lanes `m` of the group `mask` are about to run; returns the lanes that may run
-    /// it.
+    /// Checks a step that the lanes `m` of the group `mask` are about to run, and records its data flow.
+    /// Returns the lanes that may run it.
     fn step(&mut self, warp: &Warp, launch: &Launch<'_>, cta: &CtaState, op: &Op, mask: u32, m: u32) -> u32 {
+        let mut accesses = std::mem::take(&mut self.accesses);
+        add_step_accesses(warp, launch, cta, op, m, &mut accesses);
+        let good = self.check_step(warp, launch, cta, op, (mask, m), &accesses);
+        // An exchange is recorded when all its lanes have arrived.
+        let exchange = matches!(op, Op::Exchange(_));
+        if let Some(flow) = self.flow.as_mut().filter(|_| !exchange || m != 0) {
+            if good != m {
+                accesses.clear();
+                add_step_accesses(warp, launch, cta, op, good, &mut accesses);
+            }
+            let group = if exchange { m } else { mask };
+            flow.step(launch, cta, warp, self.here.step, [group, good], &accesses);
+        }
+        accesses.clear();
+        self.accesses = accesses;
+        good
+    }
+    fn check_step(
+        &mut self,
+        warp: &Warp,
+        launch: &Launch<'_>,
+        cta: &CtaState,
+        op: &Op,
+        (mask, m): (u32, u32),
+        accesses: &[WarpAccess],
+    ) -> u32 {
         self.log.step();
-        let accesses = match *op {
-            _ if m == 0 => Vec::new(),
-            Op::TensorCopy(i) => accesses::tiles(
-                warp,
-                &visible_memory(launch, cta, &warp.local),
-                &launch.code.tensors[i as usize],
-                m,
-            ),
-            _ => accesses::accesses(warp, launch.code, op, m),
-        };
         let mut bad = 0;
         if self.checks.has(Check::Bounds) {
-            for t in &accesses {
+            for t in accesses {
                 bad |= self.bounds(warp, launch, cta, t);
             }
         }
@@ -295,31 +317,31 @@ impl Checker {
                 &mut self.log,
                 warp,
                 cta,
-                &accesses,
+                accesses,
                 WarpStep { lanes: good, ..self.here },
             );
             bad = m & !good;
         }
         let here = WarpStep { lanes: good, ..self.here };
         if let (Some(polling), true) = (&mut self.polling, good != 0) {
-            polling.step(launch, warp, cta, &accesses, here);
+            polling.step(launch, warp, cta, accesses, here);
         }
         if let (Some(async_work), true) = (&mut self.async_work, good != 0) {
-            async_work.step(launch, (&self.facts, &mut self.log), warp, cta, &accesses, here);
+            async_work.step(launch, (&self.facts, &mut self.log), warp, cta, accesses, here);
         }
         if let (Some(notes), true) = (&mut self.notes, good == m) {
             accesses.iter().for_each(|t| notes.count(launch.code, op, t, here));
         }
         if let Some(init) = &mut self.init {
             let mut cx = CheckContext { launch, facts: &self.facts, log: &mut self.log, who: self.here };
-            init.step(&mut cx, warp, cta, op, mask, good, &accesses);
+            init.step(&mut cx, warp, cta, op, mask, good, accesses);
             init.define_results(&cx, bad);
         }
         let unchecked =
             |op: &Op| matches!(op, Op::Alu(..) | Op::Bra(_)) || good == 0 && !matches!(op, Op::St(_));
         if let Some(race) = self.race.as_mut().filter(|_| !unchecked(op)) {
             let mut cx = CheckContext { launch, facts: &self.facts, log: &mut self.log, who: self.here };
-            race.step(&mut cx, warp, cta, op, (mask, good), &accesses);
+            race.step(&mut cx, warp, cta, op, (mask, good), accesses);
         }
         good
     }
@@ -411,13 +433,7 @@ impl Checker {
                 self.define_results(launch, m & !named);
                 named
             }
-            _ => {
-                let good = self.step(warp, launch, cta, op, mask, m);
-                if let Some(flow) = &mut self.flow {
-                    flow.step(launch, cta, warp, pc, [mask, good]);
-                }
-                good
-            }
+            _ => self.step(warp, launch, cta, op, mask, m),
         };
         if good != m {
             zero_results(warp, launch, op, m & !good);
@@ -437,9 +453,6 @@ impl Checker {
         let op = &launch.code.steps[step as usize].op;
         self.here = WarpStep { cta: cta.index, warp: warp.index, lanes: there, step };
         let good = self.step(warp, launch, cta, op, 0, there);
-        if let Some(flow) = &mut self.flow {
-            flow.step(launch, cta, warp, step, [there, good]);
-        }
         if let Some(barriers) = &self.barriers {
             let lost = barriers.complete_exchange(launch, &mut self.log, warp, self.here);
             self.define_results(launch, lost);
@@ -448,6 +461,25 @@ impl Checker {
             zero_results(warp, launch, op, there);
         }
         good == there
+    }
+}
+
+/// Adds the memory accesses of a step when the lanes `m` run it.
+fn add_step_accesses(
+    warp: &Warp,
+    launch: &Launch<'_>,
+    cta: &CtaState,
+    op: &Op,
+    m: u32,
+    out: &mut Vec<WarpAccess>,
+) {
+    match *op {
+        _ if m == 0 => {}
+        Op::TensorCopy(i) => {
+            let memory = visible_memory(launch, cta, &warp.local);
+            out.append(&mut accesses::tiles(warp, &memory, &launch.code.tensors[i as usize], m));
+        }
+        _ => accesses::add_accesses(warp, launch.code, op, m, out),
     }
 }
 

@@ -347,8 +347,9 @@ impl Polling {
     ) {
         let r = visible_memory(launch, cta, &warp.local);
         let (mut changes, mut changes_polled, mut needs) = (false, false, None);
+        let mut hint = 0;
         each(here.lanes, |l| {
-            let Some((region, at)) = t.at(&r, l) else { return };
+            let Some((region, at)) = t.near(&r, l, &mut hint) else { return };
             let polled = !self.polled.is_empty()
                 && words(at, t.bytes[l]).any(|word| self.polled.contains(&(identity(region), word)));
             match write(region, at, l) {

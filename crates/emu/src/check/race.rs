@@ -39,106 +39,20 @@ use crate::mem::access::{VisibleMemory, each};
 use prlx_lanes::LANES;
 
 use super::accesses::{self, AccessKind, WarpAccess};
+use super::clocks::{BarrierArrivals, CtaClocks, Published, Thread};
 use super::dropped::StoredOnly;
 use super::facts::Facts;
 use super::findings::{self, CheckContext, WarpStep};
-use super::happens_before::{CtaNumber, VectorClock, joined};
+use super::happens_before::CtaNumber;
 use super::pending::{PendingRaces, report};
 use super::reach::Reach;
+use super::recent::Recent;
 use super::remedies;
 use super::shadow::{self, AccessRecord, ShadowCell, ShadowMemory};
 use super::stored::Stored;
 
 /// The most places in memory that can hold a release at a time.
 const PLACES: usize = 1 << 20;
-
-/// What a release publishes, and to which threads.
-#[derive(Clone, Debug, Default)]
-struct Published {
-    /// What the release published to every thread of the device.
-    wide: Option<Arc<VectorClock>>,
-    /// What it published to the threads of one CTA only.
-    narrow: Option<(CtaNumber, Arc<VectorClock>)>,
-}
-
-impl Published {
-    /// What a thread of a CTA publishes at a scope. A wider scope includes the CTA.
-    fn of(cta: CtaNumber, scope: Scope, known: &Arc<VectorClock>) -> Published {
-        Published { wide: (scope > Scope::Cta).then(|| known.clone()), narrow: Some((cta, known.clone())) }
-    }
-    fn is_empty(&self) -> bool {
-        self.wide.is_none() && self.narrow.is_none()
-    }
-    /// Adds everything that `other` published.
-    fn join(&mut self, other: &Published) {
-        if let Some(wide) = &other.wide {
-            self.wide = Some(self.wide.as_ref().map_or_else(|| wide.clone(), |w| joined(w, wide)));
-        }
-        if let Some((cta, narrow)) = &other.narrow {
-            let old = self.narrow.take().filter(|n| n.0 == *cta);
-            self.narrow = Some((*cta, old.map_or_else(|| narrow.clone(), |n| joined(&n.1, narrow))));
-        }
-    }
-    /// The part that a thread of a CTA acquires at a scope.
-    fn at(&self, cta: CtaNumber, scope: Scope) -> Published {
-        Published {
-            wide: self.wide.clone().filter(|_| scope > Scope::Cta),
-            narrow: self.narrow.clone().filter(|n| n.0 == cta),
-        }
-    }
-    /// The clock `known` after acquiring what was published.
-    fn acquired(&self, known: &Arc<VectorClock>) -> Arc<VectorClock> {
-        let narrow = self.narrow.as_ref().map(|n| &n.1);
-        [narrow, self.wide.as_ref()].into_iter().flatten().fold(known.clone(), |k, more| joined(&k, more))
-    }
-}
-
-/// The knowledge of the threads that have arrived at a barrier. A fence before the barrier also covers strong
-/// writes of other threads after it. What a thread has seen before the barrier can be acquired by the fences
-/// of other threads after it (PTX ISA, `fence.sc`).
-#[derive(Clone, Debug, Default)]
-struct BarrierArrivals {
-    known: VectorClock,
-    /// What fences of CTA scope released, by CTA: visible to that CTA only.
-    narrow: Vec<(CtaNumber, Arc<VectorClock>)>,
-    fenced: Published,
-    seen: Published,
-    /// Some threads arrived without waiting (`barrier.arrive`).
-    some_did_not_wait: bool,
-}
-
-impl BarrierArrivals {
-    fn is_empty(&self) -> bool {
-        self.known == VectorClock::default() && self.narrow.is_empty()
-    }
-}
-
-/// The state of a thread.
-#[derive(Clone, Debug, Default)]
-struct Thread {
-    known: Arc<VectorClock>,
-    /// Releases that the thread has seen by relaxed reads; a fence acquires them.
-    seen: Published,
-    /// What a fence has prepared for the next strong write to release.
-    fenced: Published,
-}
-
-/// The clocks of a running CTA.
-#[derive(Debug)]
-struct CtaClocks {
-    number: CtaNumber,
-    /// The time of the CTA: recorded with each access, advanced by each release.
-    time: u32,
-    /// Of AMD's code, whose waves run one instruction after the other: halves of a wave.
-    lockstep: Option<u32>,
-    threads: Vec<Thread>,
-    /// By barrier: the knowledge of the threads that have arrived.
-    arrived: Vec<Option<BarrierArrivals>>,
-    /// By warp and step of a load whose value is only stored: the lanes that have stored such a value.
-    used: FxHashMap<(u32, u32), u32>,
-    /// Races with reads of this CTA whose values nothing has stored so far.
-    pending: PendingRaces,
-}
 
 /// The barrier of a cluster.
 #[derive(Debug, Default)]
@@ -154,7 +68,7 @@ struct ClusterBarrier {
 #[derive(Debug, Default)]
 pub struct RaceCheck {
     cells: ShadowMemory,
-    ctas: FxHashMap<u64, CtaClocks>,
+    ctas: Recent<u64, CtaClocks>,
     /// What was released at each place in memory: region and offset.
     places: FxHashMap<(usize, u64), Published>,
     clusters: FxHashMap<u64, ClusterBarrier>,
@@ -205,7 +119,7 @@ impl RaceCheck {
         let id = cta.shared.id();
         self.cells.end(id);
         self.places.retain(|p, _| p.0 != id);
-        self.ctas.remove(&cta.index);
+        self.ctas.take(cta.index);
         let cluster = cluster(launch, cta);
         if let Some(m) = self.clusters.get_mut(&cluster) {
             m.ended += 1;
@@ -234,17 +148,22 @@ impl RaceCheck {
             // Without what is released from here on, ordered accesses would look like races.
             return cx.log.unchecked("races after a million places in memory had released something");
         }
-        let mut clocks = self.ctas.remove(&cta.index).unwrap_or_else(|| CtaClocks {
-            number,
-            time: 1,
-            lockstep: cx.launch.code.exec.map(|_| cx.launch.halves()),
-            threads: vec![Thread::default(); cx.launch.warps as usize * LANES],
-            arrived: vec![None; CLUSTER],
-            used: FxHashMap::default(),
-            pending: PendingRaces::default(),
+        let mut clocks = self.ctas.take(cta.index).unwrap_or_else(|| {
+            Box::new(CtaClocks {
+                number,
+                time: 1,
+                lockstep: cx.launch.code.exec.map(|_| cx.launch.halves()),
+                threads: vec![Thread::default(); cx.launch.warps as usize * LANES],
+                alike: 0,
+                floor: None,
+                arrived: vec![None; CLUSTER],
+                used: FxHashMap::default(),
+                pending: PendingRaces::default(),
+            })
         });
         self.use_values(cx, &mut clocks, warp, (mask, m));
         self.synchronise_step(cx, &mut clocks, warp, cta, op, m);
+        clocks.find_alike(cx.who.warp, m);
         let r = visible_memory(cx.launch, cta, &warp.local);
         let matrix = match *op {
             Op::Exchange(i) => match code.warp_ops[i as usize].kind {
@@ -293,7 +212,7 @@ impl RaceCheck {
                 "races in memory that was first touched when 1 GiB of notes on accesses was used up",
             );
         }
-        self.ctas.insert(cta.index, clocks);
+        self.ctas.put(cta.index, clocks);
     }
     /// Reports the races with reads whose values a store uses.
     fn use_values(
@@ -378,7 +297,7 @@ impl RaceCheck {
     }
     /// A barrier of the CTA is complete, and the lanes that wait at it are about to continue.
     pub fn barrier_complete(&mut self, cta: u64, id: usize, warps: &[Warp]) {
-        let Some(clocks) = self.ctas.get_mut(&cta) else { return };
+        let Some(clocks) = self.ctas.get_mut(cta) else { return };
         let Some(mut all) = clocks.arrived.get_mut(id).and_then(Option::take) else { return };
         let waits = |w: &Warp| {
             let mut m = 0;
@@ -390,8 +309,9 @@ impl RaceCheck {
             all.known.learn_all(clocks.number, clocks.time);
         }
         clocks.time += 1;
+        let mut learned = clocks.learned(&all);
         for w in warps {
-            clocks.learn(w.index, waits(w), &all);
+            clocks.learn_more(w.index, waits(w), &all, &mut learned);
         }
     }
     /// The barrier of the cluster is complete. Called once for each CTA of the cluster.
@@ -400,7 +320,7 @@ impl RaceCheck {
         if !barrier.arrivals.is_empty() {
             barrier.done = Arc::new(std::mem::take(&mut barrier.arrivals));
         }
-        let Some(clocks) = self.ctas.get_mut(&cta.index) else { return };
+        let Some(clocks) = self.ctas.get_mut(cta.index) else { return };
         for w in warps {
             let mut m = 0;
             each(w.at_barrier, |l| m |= u32::from(usize::from(w.barrier_id[l]) == CLUSTER) << l);
@@ -419,16 +339,13 @@ impl RaceCheck {
         how: AccessOrder<'_>,
     ) {
         let AccessOrder { order, stores, waits, counts } = how;
-        let mut rest = m;
-        while rest != 0 {
-            let l = rest.trailing_zeros() as usize;
-            let mut lanes = 0;
-            each(rest, |i| lanes |= u32::from(t.addr.0[i] == t.addr.0[l] && t.bytes[i] == t.bytes[l]) << i);
-            rest &= !lanes;
+        let mut hint = 0;
+        for lanes in t.same_places(m) {
+            let l = lanes.trailing_zeros() as usize;
             if !matches!(accesses::space(t.space, t.addr.0[l]), Space::Shared | Space::Global) {
                 continue;
             }
-            let Some((region, at)) = t.at(r, l) else { continue };
+            let Some((region, at)) = t.near(r, l, &mut hint) else { continue };
             let writes = t.kind != AccessKind::Read && !waits;
             let access = Access { access: t, lanes, region, at, bytes: t.bytes[l], writes, order, stores };
             if !counts {
@@ -445,7 +362,10 @@ impl RaceCheck {
         }
         let end = a.at + u64::from(a.bytes);
         for word in a.at / 4..end.div_ceil(4) {
-            let bytes = (0..4).fold(0, |b, i| b | u32::from((a.at..end).contains(&(word * 4 + i))) << i);
+            let bytes = match word * 4 {
+                first if first >= a.at && first + 4 <= end => 15,
+                first => (0..4).fold(0, |b, i| b | u32::from((a.at..end).contains(&(first + i))) << i),
+            };
             let Some(cell) = self.cells.at(a.region.id(), word) else { return };
             let new = AccessRecord::new(
                 clocks.number,
@@ -456,13 +376,14 @@ impl RaceCheck {
                 bytes,
                 a.writes,
             );
-            let copy = *cell;
+            let meets = |old: &AccessRecord| {
+                old.lanes != 0 && old.bytes() & bytes != 0 && (old.writes() || new.writes())
+            };
+            let before = cell.0.iter().any(meets).then_some(*cell);
             cell.drop_covered(clocks, cx.facts, new);
             cell.add(new);
-            for old in copy.0.iter().filter(|old| old.lanes != 0 && old.bytes() & bytes != 0) {
-                if old.writes() || new.writes() {
-                    conflict(cx, clocks, &self.stored_only, warp, a, new, *old);
-                }
+            for old in before.iter().flat_map(|cell| &cell.0).filter(|old| meets(old)) {
+                conflict(cx, clocks, &self.stored_only, warp, a, new, *old);
             }
         }
     }
@@ -478,6 +399,8 @@ impl RaceCheck {
         let key = (a.region.id(), a.at);
         let number = clocks.number;
         let mut released = false;
+        // They may learn different things.
+        clocks.alike = 0;
         each(a.lanes, |l| {
             let time = clocks.time;
             let thread = &mut clocks.threads[warp as usize * LANES + l];
@@ -522,98 +445,6 @@ fn cluster(launch: &Launch<'_>, cta: &CtaState) -> u64 {
     row * u64::from(many.x) + u64::from(at.x / size.x.max(1))
 }
 
-impl CtaClocks {
-    /// Adds what lanes know and have done until now to the arrivals of a barrier.
-    fn arrive(&mut self, warp: u32, m: u32, to: &mut BarrierArrivals) {
-        let mut last: Option<&Arc<VectorClock>> = None;
-        each(m, |l| {
-            let thread = &self.threads[warp as usize * LANES + l];
-            if last.is_none_or(|k| !Arc::ptr_eq(k, &thread.known)) {
-                to.known.join(&thread.known);
-            }
-            to.fenced.join(&thread.fenced);
-            to.seen.join(&thread.seen);
-            last = Some(&thread.known);
-        });
-        to.known.learn(self.number, warp, m, self.time);
-        self.time += 1;
-    }
-    /// Adds a relaxed arrival: only what a fence before it has prepared.
-    fn arrive_relaxed(&mut self, warp: u32, m: u32, to: &mut BarrierArrivals) {
-        each(m, |l| {
-            let fenced = &self.threads[warp as usize * LANES + l].fenced;
-            if let Some(wide) = &fenced.wide {
-                to.known.join(wide);
-            }
-            if let Some((cta, narrow)) = &fenced.narrow {
-                match to.narrow.iter_mut().find(|n| n.0 == *cta) {
-                    Some(all) => all.1 = joined(&all.1, narrow),
-                    None => to.narrow.push((*cta, narrow.clone())),
-                }
-            }
-            to.fenced.join(fenced);
-        });
-    }
-    /// Lanes learn everything that was arrivals.
-    fn learn(&mut self, warp: u32, m: u32, all: &BarrierArrivals) {
-        let mut last: Option<(Arc<VectorClock>, Arc<VectorClock>)> = None;
-        let mut known = Arc::new(all.known.clone());
-        if let Some((_, narrow)) = all.narrow.iter().find(|n| n.0 == self.number) {
-            known = joined(&known, narrow);
-        }
-        each(m, |l| {
-            let thread = &mut self.threads[warp as usize * LANES + l];
-            let both = match &last {
-                Some((from, both)) if Arc::ptr_eq(from, &thread.known) => both.clone(),
-                _ => joined(&known, &thread.known),
-            };
-            last = Some((thread.known.clone(), both.clone()));
-            thread.known = both;
-            thread.fenced.join(&all.fenced);
-            thread.seen.join(&all.seen);
-        });
-    }
-    fn fence(&mut self, warp: u32, m: u32, order: Order) {
-        let (number, time) = (self.number, self.time);
-        each(m, |l| {
-            let thread = &mut self.threads[warp as usize * LANES + l];
-            if order.acquire {
-                thread.known = thread.seen.at(number, order.scope).acquired(&thread.known);
-            }
-            if order.release {
-                let mut known = (*thread.known).clone();
-                known.learn(number, warp, 1 << l, time);
-                thread.fenced.join(&Published::of(number, order.scope, &Arc::new(known)));
-            }
-        });
-        self.time += u32::from(order.release);
-    }
-    /// The lanes of `old` that are not ordered before some lane of `lanes` (of `warp`), and those lanes of
-    /// `lanes`. A lane is always ordered after itself, and after all lanes of its wave if they are one
-    /// thread.
-    fn unordered(&self, warp: u32, lanes: u32, old: AccessRecord) -> (u32, u32) {
-        let (mut unordered, mut after) = (0, 0);
-        let mut last: Option<(*const VectorClock, u32)> = None;
-        each(lanes, |l| {
-            let known = &self.threads[warp as usize * LANES + l].known;
-            let at = Arc::as_ptr(known);
-            let unknown = match last {
-                Some((k, u)) if std::ptr::eq(k, at) => u,
-                _ => known.unknown(old.cta, old.warp(), old.lanes, old.time),
-            };
-            last = Some((at, unknown));
-            let own = match self.lockstep {
-                Some(halves) if (old.cta, old.warp() / halves) == (self.number, warp / halves) => u32::MAX,
-                None if (old.cta, old.warp()) == (self.number, warp) => 1u32 << l,
-                _ => 0,
-            };
-            unordered |= unknown & !own;
-            after |= u32::from(unknown & !own != 0) << l;
-        });
-        (unordered, after)
-    }
-}
-
 impl ShadowCell {
     /// Drops the records that a new access covers: they are ordered before it, have no other bytes, are not
     /// writes unless the new access writes, and race with nothing that the new access does not race with.
@@ -622,8 +453,10 @@ impl ShadowCell {
         let here = order(new);
         // An atomic after a plain write of the same thread does not make that write atomic.
         let races_less = |old: AccessRecord| {
-            let before = order(old);
-            here.strong && !(before.strong && before.scope >= here.scope)
+            here.strong && {
+                let before = order(old);
+                !(before.strong && before.scope >= here.scope)
+            }
         };
         for old in &mut self.0 {
             let covered =

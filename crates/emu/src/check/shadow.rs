@@ -8,9 +8,8 @@
 //! At most four unordered readers of a word are remembered. Memory beyond [`LIMIT`] bytes of shadow is not
 //! checked, which the report says.
 
-use rustc_hash::FxHashMap;
-
 use super::happens_before::CtaNumber;
+use super::recent::Recent;
 
 /// Bytes of shadow, at most.
 pub const LIMIT: usize = 1 << 30;
@@ -92,10 +91,13 @@ impl ShadowCell {
 
 type Page = Box<[ShadowCell]>;
 
+/// The pages of a region, by number.
+type Pages = Vec<Option<Page>>;
+
 /// The cells of all accessed words, by region ([`crate::mem::Region::id`]).
 #[derive(Debug, Default)]
 pub struct ShadowMemory {
-    regions: FxHashMap<usize, Vec<Option<Page>>>,
+    regions: Recent<usize, Pages>,
     bytes: usize,
     /// The most bytes that the cells may take.
     limit: usize,
@@ -113,27 +115,25 @@ impl ShadowMemory {
     }
     /// The cell of the word `word` of a region; `None` when there is no room.
     pub fn at(&mut self, region: usize, word: u64) -> Option<&mut ShadowCell> {
-        let pages = self.regions.entry(region).or_default();
         let page = (word / PAGE) as usize;
-        if pages.len() <= page {
-            self.bytes += (page + 1 - pages.len()) * size_of::<Option<Page>>();
-            pages.resize_with(page + 1, || None);
-        }
-        let slot = &mut pages[page];
-        if slot.is_none() {
+        let pages = self.regions.use_or_default(region);
+        if pages.get(page).is_none_or(Option::is_none) {
+            let grown = (page + 1).saturating_sub(pages.len());
+            self.bytes += grown * size_of::<Option<Page>>();
+            pages.resize_with(pages.len() + grown, || None);
             let size = PAGE as usize * size_of::<ShadowCell>();
             if self.bytes + size > self.limit {
                 self.full = true;
                 return None;
             }
             self.bytes += size;
-            *slot = Some(vec![ShadowCell::default(); PAGE as usize].into());
+            pages[page] = Some(vec![ShadowCell::default(); PAGE as usize].into());
         }
-        slot.as_mut()?.get_mut((word % PAGE) as usize)
+        pages[page].as_mut()?.get_mut((word % PAGE) as usize)
     }
     /// Removes the cells of a region.
     pub fn end(&mut self, region: usize) {
-        if let Some(pages) = self.regions.remove(&region) {
+        if let Some(pages) = self.regions.take(region) {
             let used = pages.iter().flatten().count() * PAGE as usize * size_of::<ShadowCell>();
             self.bytes -= used + pages.len() * size_of::<Option<Page>>();
         }

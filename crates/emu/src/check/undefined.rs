@@ -62,9 +62,12 @@ impl Origin {
     }
 }
 
+/// Words of 64 bytes that are looked at as a whole.
+const FEW: usize = 64;
+
 /// The bytes of a region that nothing wrote.
 #[derive(Clone, Debug, Default)]
-struct Bits {
+pub struct Bits {
     bytes: Vec<u64>,
     /// The undefined bits of bytes of which an atomic defined other bits.
     partial: FxHashMap<u64, u8>,
@@ -77,12 +80,17 @@ impl Bits {
         let word = if undefined { u64::MAX } else { 0 };
         Bits { bytes: vec![word; len.div_ceil(64) as usize], ..Bits::default() }
     }
-    /// The bits of up to 64 bytes from `at` on.
-    fn get(&self, at: u64, n: u32) -> u64 {
+    /// The bits of up to 64 bytes from `at` on; 1 means undefined.
+    pub fn get(&self, at: u64, n: u32) -> u64 {
         let (word, bit) = ((at / 64) as usize, at % 64);
         let low = self.bytes.get(word).map_or(0, |w| w >> bit);
         let high = if bit == 0 { 0 } else { self.bytes.get(word + 1).map_or(0, |w| w << (64 - bit)) };
         (low | high) & mask(n)
+    }
+    /// Whether the bytes from `first` to `last` are known to be defined: they are, and not many.
+    pub fn are_defined(&self, first: u64, last: u64) -> bool {
+        let (from, to) = ((first / 64) as usize, (last / 64) as usize);
+        to - from < FEW && self.bytes.get(from..=to).is_some_and(|words| words.iter().all(|word| *word == 0))
     }
     fn set(&mut self, at: u64, n: u32, v: u64) {
         let (word, bit) = ((at / 64) as usize, at % 64);
@@ -130,6 +138,10 @@ impl Undefined {
     /// Whether the region is listed.
     pub fn tracks(&self, region: &Region) -> bool {
         self.regions.contains_key(&region.id())
+    }
+    /// The bits of a region; `None` if it is defined.
+    pub fn of(&self, region: &Region) -> Option<&Bits> {
+        self.regions.get(&region.id())
     }
     /// The bits of up to 64 bytes from `at` on; 1 means undefined.
     pub fn get(&self, region: &Region, at: u64, n: u32) -> u64 {
@@ -202,8 +214,8 @@ impl Undefined {
     }
     /// Marks a range as defined.
     pub fn define(&mut self, region: &Region, at: u64, bytes: u64) {
-        if self.tracks(region) {
-            each_piece(bytes, |i, n| self.set(region, at + i, n, 0));
+        if let Some(bits) = self.regions.get_mut(&region.id()) {
+            each_piece(bytes, |i, n| bits.set(at + i, n, 0));
         }
     }
 }
@@ -229,6 +241,8 @@ mod tests {
         u.begin(&a);
         assert_eq!((u.get(&a, 60, 8), u.get(&b, 0, 64)), (0xff, 0));
         u.define(&a, 62, 70);
+        let bits = u.of(&a).unwrap();
+        assert_eq!([(64, 127), (64, 128), (0, 3)].map(|(x, y)| bits.are_defined(x, y)), [true, false, false]);
         assert_eq!((u.get(&a, 60, 8), u.get(&a, 128, 8)), (0b11, 0b1111_0000));
         u.mark_undefined(&b, 10, 5);
         assert_eq!(u.get(&b, 8, 8), 0b0111_1100);

@@ -8,6 +8,8 @@
 //! - Recording changes nothing in what the kernel does.
 //! - Over the limit of memory recording stops, and [`DataFlow::complete`] is false.
 //! - A write of global memory is either in a recorded visit or in [`DataFlow::unrecorded`], up to the limit.
+//! - A CTA of a complete launch that is not in [`Survey::dependent`] does the same in a launch in which other
+//!   clusters do not run, under seed 0.
 //!
 //! # Limitations
 //! Products of `wgmma` are read when the warp waits for them: of several products into the same registers,
@@ -24,20 +26,23 @@ use std::collections::BTreeSet;
 use prlx_lanes::LANES;
 
 use prlx_trace::check::Space;
-use prlx_trace::dataflow::{Access, AccessKind, Action, CtaWrites, DataFlow, Visit, WarpFlow};
+use prlx_trace::dataflow::{Access, AccessKind, CtaWrites, DataFlow, Survey, Visit, WarpFlow};
 
 use crate::check::accesses::{self, WarpAccess};
 use crate::check::findings::{self, shared_variables};
-use crate::code::Op;
+use crate::code::{AddrSpace, Builtin, Callee, Op};
 use crate::exec::cta_state::CtaState;
 use crate::exec::launch::Launch;
-use crate::exec::warp_state::{Warp, visible_memory};
+use crate::exec::warp_state::Warp;
 use crate::mem::access::each;
 
 use results::ResultPlane;
 
 /// The most warps of a launch whose data flow is recorded.
 const MAX_WARPS: u64 = 1 << 24;
+
+/// Bytes that notes on writes whose visits are not recorded may take.
+const NOTED_BYTES: u64 = 1 << 30;
 
 /// What to record of a launch's data flow.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -46,6 +51,21 @@ pub struct FlowRequest {
     pub bytes: u64,
     /// The CTAs whose visits are recorded; `None`: all.
     pub ctas: Option<BTreeSet<u64>>,
+    /// What becomes of visits that are not recorded.
+    pub others: Others,
+}
+
+/// What becomes of visits that are not recorded.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Others {
+    /// What they write to global memory is noted.
+    #[default]
+    Noted,
+    /// The same, and which CTAs depend on others. A recording over the limit is dropped.
+    Surveyed,
+    /// Clusters without a chosen CTA do not run. For CTAs that depend on no others, in launches with seed 0
+    /// and without launches before.
+    Skipped,
 }
 
 /// The visits of a warp whose results are not known yet.
@@ -90,6 +110,11 @@ pub struct FlowRecorder {
     halves: usize,
     order: u64,
     bytes: u64,
+    /// Visits of a survey, recorded or not.
+    visits: u64,
+    /// Visits of a survey whose recording was dropped.
+    dropped: u64,
+    survey: Option<Survey>,
     request: FlowRequest,
 }
 
@@ -104,6 +129,7 @@ impl FlowRecorder {
             .memory
             .all()
             .flat_map(|a| std::iter::once(findings::buffer(a)).chain(findings::variables(a)));
+        let complete = launch.config.grid.volume().saturating_mul(launch.warps.into()) <= MAX_WARPS;
         let flow = DataFlow {
             kernel: launch.code.name.clone(),
             grid: launch.config.grid,
@@ -117,8 +143,9 @@ impl FlowRecorder {
             registers: table.registers,
             instructions: table.instructions,
             warps: Vec::new(),
-            complete: launch.config.grid.volume().saturating_mul(launch.warps.into()) <= MAX_WARPS,
+            complete,
             unrecorded: CtaWrites::default(),
+            survey: None,
         };
         FlowRecorder {
             flow,
@@ -131,6 +158,9 @@ impl FlowRecorder {
             halves: launch.halves() as usize,
             order: 0,
             bytes: 0,
+            visits: 0,
+            dropped: 0,
+            survey: (request.others == Others::Surveyed && complete).then(Survey::default),
             request,
         }
     }
@@ -139,9 +169,15 @@ impl FlowRecorder {
         if self.hardware {
             live_ranges::split(&mut self.flow);
         }
+        match self.flow.complete {
+            true if self.survey.is_some() => self.flow.unrecorded = CtaWrites::default(),
+            true => {}
+            false => self.flow.survey = self.survey,
+        }
         self.flow
     }
-    /// A warp is about to run a step: the lanes `group` came to it, and `lanes` of them run it.
+    /// A warp is about to run a step: the lanes `group` came to it, and `lanes` of them run it, with these
+    /// accesses.
     pub fn step(
         &mut self,
         launch: &Launch<'_>,
@@ -149,14 +185,18 @@ impl FlowRecorder {
         warp: &Warp,
         step: u32,
         [group, lanes]: [u32; 2],
+        accesses: &[WarpAccess],
     ) {
         let instruction = self.steps.get(step as usize).copied().unwrap_or(u32::MAX);
         if instruction == u32::MAX {
             return;
         }
+        if self.survey.is_some() {
+            self.look_at(launch, cta, step, accesses);
+        }
         let chosen = self.request.ctas.as_ref().is_none_or(|ctas| ctas.contains(&cta.index));
         if !self.flow.complete || !chosen {
-            self.note_writes(launch, cta, warp, (instruction, step), lanes);
+            self.note_writes(cta, accesses);
             return;
         }
         let mut at = self.place(cta, warp);
@@ -196,37 +236,55 @@ impl FlowRecorder {
                 visit
             }
         };
-        if lanes != 0 {
-            let list = step_accesses(launch, cta, warp, step, lanes);
-            list.iter().for_each(|access| self.access(launch, cta, warp, at, visit, access));
-        }
+        accesses.iter().for_each(|access| self.access(launch, cta, warp, at, visit, access));
         if self.bytes > self.request.bytes || flow_is_full(&self.flow.warps[at.warp]) {
             self.flow.complete = false;
+            if self.survey.is_some() {
+                self.drop_visits();
+            }
         }
     }
-    /// Notes what a step writes to global memory whose visit is not recorded.
-    fn note_writes(
-        &mut self,
-        launch: &Launch<'_>,
-        cta: &CtaState,
-        warp: &Warp,
-        (instruction, step): (u32, u32),
-        lanes: u32,
-    ) {
-        let action = self.flow.instructions[instruction as usize].action;
-        let writes = matches!(action, Action::Store | Action::Atomic | Action::Copy);
-        if !writes || lanes == 0 || self.flow.unrecorded.bytes() > self.request.bytes {
-            return;
+    /// Drops what was recorded. Its writes are noted already.
+    fn drop_visits(&mut self) {
+        (self.flow.warps, self.pending) = (Vec::new(), Vec::new());
+        self.dropped = self.visits;
+    }
+    /// Notes what a survey asks for of a step.
+    fn look_at(&mut self, launch: &Launch<'_>, cta: &CtaState, step: u32, accesses: &[WarpAccess]) {
+        self.visits += 1;
+        let Some(survey) = &mut self.survey else { return };
+        if !self.flow.complete {
+            survey.bytes = (self.bytes / self.dropped.max(1)).saturating_mul(self.visits);
         }
-        for t in step_accesses(launch, cta, warp, step, lanes) {
-            if t.kind != accesses::AccessKind::Read {
-                each(t.lanes, |l| {
-                    if accesses::space(t.space, t.addr.0[l]) == Space::Global {
-                        let address = accesses::within(t.space, t.addr.0[l]);
-                        self.flow.unrecorded.add(address, t.bytes[l], cta.index);
-                    }
-                });
+        if let Op::Call(i) = launch.code.steps[step as usize].op
+            && matches!(
+                launch.code.calls[i as usize].callee,
+                Callee::Builtin(Builtin::Malloc | Builtin::Free)
+            )
+        {
+            survey.dependent.insert(cta.index);
+        }
+        let mut depends = false;
+        for t in accesses.iter().filter(|t| t.kind != accesses::AccessKind::Write) {
+            each_global(t, |at, bytes| {
+                depends |= self.flow.unrecorded.by_others(at, bytes, cta.index);
+            });
+        }
+        if depends {
+            survey.dependent.insert(cta.index);
+        }
+        if self.flow.complete {
+            self.note_writes(cta, accesses);
+        }
+    }
+    /// Notes what a step writes to global memory.
+    fn note_writes(&mut self, cta: &CtaState, accesses: &[WarpAccess]) {
+        for t in accesses.iter().filter(|t| t.kind != accesses::AccessKind::Read) {
+            if self.flow.unrecorded.bytes() > NOTED_BYTES {
+                self.survey = None;
+                return;
             }
+            each_global(t, |at, bytes| self.flow.unrecorded.add(at, bytes, cta.index));
         }
     }
     /// A CTA has ended: its last results are known.
@@ -293,15 +351,17 @@ impl FlowRecorder {
             return;
         }
         for (n, result) in self.results[v.instruction as usize].iter().enumerate() {
-            let value = |l: usize| result.value(&warp.planes, l);
-            let first = value(lanes.trailing_zeros() as usize);
+            let values = result.values(&warp.planes);
+            let first = values[lanes.trailing_zeros() as usize];
             let mut uniform = n < 32;
-            each(lanes, |l| uniform &= value(l) == first);
-            if uniform {
-                v.uniform |= 1 << n;
-                flow.values.push(first);
-            } else {
-                each(lanes, |l| flow.values.push(value(l)));
+            each(lanes, |l| uniform &= values[l] == first);
+            match uniform {
+                true => {
+                    v.uniform |= 1 << n;
+                    flow.values.push(first);
+                }
+                false if lanes == u32::MAX => flow.values.extend_from_slice(&values),
+                false => each(lanes, |l| flow.values.push(values[l])),
             }
         }
         self.bytes += 8 * (flow.values.len() as u64 - u64::from(first));
@@ -372,15 +432,16 @@ impl FlowRecorder {
     }
 }
 
-/// The memory accesses of a step.
-fn step_accesses(launch: &Launch<'_>, cta: &CtaState, warp: &Warp, step: u32, lanes: u32) -> Vec<WarpAccess> {
-    match launch.code.steps[step as usize].op {
-        Op::TensorCopy(i) => {
-            let memory = visible_memory(launch, cta, &warp.local);
-            accesses::tiles(warp, &memory, &launch.code.tensors[i as usize], lanes)
-        }
-        ref op => accesses::accesses(warp, launch.code, op, lanes),
+/// The addresses and widths of the lanes of an access to global memory.
+fn each_global(t: &WarpAccess, mut f: impl FnMut(u64, u32)) {
+    if matches!(t.space, AddrSpace::Shared | AddrSpace::Cluster | AddrSpace::Local | AddrSpace::Params) {
+        return;
     }
+    each(t.lanes, |l| {
+        if accesses::space(t.space, t.addr.0[l]) == Space::Global {
+            f(accesses::within(t.space, t.addr.0[l]), t.bytes[l]);
+        }
+    });
 }
 
 /// Whether indices of 32 bits do not reach further.

@@ -22,12 +22,13 @@ use crate::calibration::Calibration;
 use crate::check::{Checker, Checks};
 use crate::code::{Code, window};
 use crate::copies::tensor;
-use crate::dataflow::FlowRequest;
+use crate::dataflow::{FlowRequest, Others};
 use crate::decode::{KernelCode, Request, decode};
 use crate::device::code_object::AmdGpu;
 use crate::device::machine::{LoadedObject, Machine};
 use crate::exec::cta_order;
 use crate::exec::grid::{self, Outcome};
+use crate::exec::grid_shape;
 use crate::exec::launch::Launch;
 use crate::exec::simd::SimdFunctions;
 use crate::exec::time::EPOCH;
@@ -324,6 +325,10 @@ impl Emulator {
             turn: o.turn,
             epoch: o.epoch,
             cancel: &o.cancel,
+            chosen: o.dataflow.as_ref().and_then(|request| {
+                let ctas = request.ctas.as_ref().filter(|_| request.others == Others::Skipped)?;
+                Some(grid_shape::clusters_of(config.grid, cluster, ctas))
+            }),
             observe: plan.map(|plan| Observe { plan, kernel: prlx_trace::FuncId(code.kernel.0) }),
             printed: Mutex::new(std::mem::take(&mut self.printed)),
             max_printed: o.max_printed,

@@ -103,9 +103,9 @@ enum Role {
 struct Grid<'a> {
     launch: &'a Launch<'a>,
     check: &'a SharedChecker,
-    /// Clusters of the launch.
+    /// Clusters of the launch that run.
     clusters: u64,
-    /// The next cluster to start.
+    /// How many of them have started.
     next: AtomicU64,
     /// Clusters from this number on need not run.
     stop: AtomicU64,
@@ -130,7 +130,8 @@ pub fn run(
     threads: usize,
     memory_limit: u64,
 ) -> Result<Outcome, Error> {
-    let count = clusters(launch.config.grid, launch.cluster).volume();
+    let all = clusters(launch.config.grid, launch.cluster).volume();
+    let count = launch.chosen.as_ref().map_or(all, |chosen| chosen.len() as u64);
     let bytes = Cluster::bytes(launch).max(1);
     if bytes > memory_limit {
         let what = if launch.cluster.volume() > 1 { "cluster" } else { "CTA" };
@@ -372,8 +373,12 @@ impl Grid<'_> {
     }
     /// Starts the next cluster, if there is one.
     fn begin(&self, spare: &mut Vec<Cluster>) -> Option<Cluster> {
-        let index = self.next.fetch_add(1, SeqCst);
-        if index >= self.clusters || index >= self.stop.load(SeqCst) {
+        let begun = self.next.fetch_add(1, SeqCst);
+        let index = match &self.launch.chosen {
+            None => begun,
+            Some(chosen) => chosen.get(begun as usize).copied().unwrap_or(u64::MAX),
+        };
+        if begun >= self.clusters || index >= self.stop.load(SeqCst) {
             // Keeps the counter from overflowing.
             self.next.fetch_min(self.clusters, SeqCst);
             return None;

@@ -61,6 +61,8 @@ pub struct Launch<'a> {
     pub epoch: u64,
     /// Whether the caller wants the launch to end.
     pub cancel: &'a AtomicBool,
+    /// The clusters that run, ascending; `None`: all.
+    pub chosen: Option<Vec<u64>>,
     /// The recording plan, if hooks run.
     pub observe: Option<Observe<'a>>,
     /// What its threads have printed.

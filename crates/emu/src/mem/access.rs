@@ -612,6 +612,18 @@ pub fn range<'a>(
     at: u64,
     bytes: u64,
 ) -> Option<(&'a Region, u64)> {
+    range_near(r, space, lane, at, bytes, &mut 0)
+}
+
+/// [`range`], with the allocation that is looked at first. It becomes the one that was found.
+pub fn range_near<'a>(
+    r: &VisibleMemory<'a>,
+    space: AddrSpace,
+    lane: usize,
+    at: u64,
+    bytes: u64,
+    hint: &mut usize,
+) -> Option<(&'a Region, u64)> {
     if bytes == 0 {
         return Some((r.shared, 0));
     }
@@ -636,7 +648,7 @@ pub fn range<'a>(
         (AddrSpace::Generic, window::SHARED..window::LOCAL) => cluster(at - window::SHARED),
         (AddrSpace::Generic, window::LOCAL..window::PARAMS) => local(at - window::LOCAL),
         (AddrSpace::Generic, window::PARAMS..window::CODE) => inside(r.params, at - window::PARAMS),
-        (AddrSpace::Global | AddrSpace::Generic, _) => r.memory.range(at, bytes),
+        (AddrSpace::Global | AddrSpace::Generic, _) => r.memory.range_near(at, bytes, hint),
     }
 }
 

@@ -157,7 +157,11 @@ impl Memory {
     }
     /// The region that holds a whole range, and the offset of the range there.
     pub fn range(&self, at: u64, bytes: u64) -> Option<(&Region, u64)> {
-        let a = self.find(at, &mut 0)?;
+        self.range_near(at, bytes, &mut 0)
+    }
+    /// The same; `hint` is the number of the allocation that is looked at first, and then of the one found.
+    pub fn range_near(&self, at: u64, bytes: u64, hint: &mut usize) -> Option<(&Region, u64)> {
+        let a = self.find(at, hint)?;
         (a.region.len() - (at - a.base) >= bytes).then_some((&a.region, at - a.base))
     }
     /// The allocation that holds an address or is nearest to it.

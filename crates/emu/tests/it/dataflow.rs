@@ -1,11 +1,13 @@
 //! The data flow of a launch: visits, values and accesses of each lane; and that recording it changes
 //! nothing.
 
+use std::collections::BTreeSet;
+
 use crate::case::Case;
 use prlx_driver::Job;
-use prlx_emu::{Emulator, FlowRequest, Options};
+use prlx_emu::{Emulator, FlowRequest, Options, Others};
 use prlx_trace::check::Space;
-use prlx_trace::dataflow::{AccessKind, Action, DataFlow, Operand, Operation};
+use prlx_trace::dataflow::{AccessKind, Action, CtaWrites, DataFlow, Operand, Operation, Visit};
 use prlx_trace::kernel::Scalar;
 
 /// A guarded load, a loop, an exchange through shared memory, and a shuffle.
@@ -41,7 +43,7 @@ fn case() -> Case {
 /// The launch's data flow, and what the buffer holds after it.
 fn recorded(seed: u64, limit: u64) -> (DataFlow, Vec<u32>) {
     let mut case = case();
-    case.options.dataflow = Some(FlowRequest { bytes: limit, ctas: None });
+    case.options.dataflow = Some(FlowRequest { bytes: limit, ctas: None, others: Others::Noted });
     case.data_flow(seed)
 }
 
@@ -114,6 +116,51 @@ fn recording_stops_at_its_limit() {
     assert!(visits > 0 && visits < 40, "{visits}");
 }
 
+/// The data flow of a launch of four CTAs of which the last one reads what the second one wrote.
+fn communicating(request: FlowRequest) -> (DataFlow, Vec<u32>) {
+    let body = "\
+        ld.global.u32 %r1, [%rd1];\nadd.u32 %r1, %r1, %r61;\nst.global.u32 [%rd1], %r1;\n\
+        setp.ne.u32 %p1, %r61, 3;\n@%p1 bra done;\n\
+        ld.global.u32 %r2, [%rd0+128];\nst.global.u32 [%rd1], %r2;\ndone:";
+    let mut case = Case::new(body).shape(4, 32);
+    case.words = (0..128).collect();
+    case.options.dataflow = Some(request);
+    case.data_flow(0)
+}
+
+#[test]
+fn a_survey_has_the_writers_and_the_ctas_that_depend_on_others() {
+    let survey = |bytes: u64| communicating(FlowRequest { bytes, ctas: None, others: Others::Surveyed }).0;
+    let (whole, flow) = (survey(1 << 20), survey(1 << 10));
+    assert!(whole.complete && whole.survey.is_none() && whole.unrecorded == CtaWrites::default());
+    assert!(!flow.complete && flow.warps.is_empty());
+    let survey = flow.survey.expect("the recording has no room");
+    assert_eq!([0, 1, 2, 3].map(|cta| survey.dependent.contains(cta)), [false, false, false, true]);
+    let base = flow.buffers.iter().find(|b| b.bytes == 512).expect("the buffer").base;
+    assert_eq!([0, 127, 128, 511].map(|at| flow.unrecorded.last(base + at)), [0, 0, 1, 3].map(Some));
+    assert!(!flow.unrecorded.several(base, 512));
+    let bytes: usize = whole.warps.iter().map(|w| w.visits.len() * size_of::<Visit>()).sum();
+    assert!(survey.bytes >= bytes as u64, "{} of {bytes}", survey.bytes);
+}
+
+#[test]
+fn ctas_that_depend_on_no_others_do_the_same_alone() {
+    let ctas = Some(BTreeSet::from([0, 2]));
+    let all = communicating(FlowRequest { bytes: 1 << 20, ctas: None, others: Others::Noted }).0;
+    let (alone, words) = communicating(FlowRequest { bytes: 1 << 20, ctas, others: Others::Skipped });
+    assert!(alone.complete);
+    assert_eq!((words[1], words[33], words[65], words[97]), (1, 33, 67, 97), "two CTAs did not run");
+    for cta in [0, 2] {
+        let unordered = |flow: &DataFlow| {
+            let mut warp = flow.warps[cta].clone();
+            warp.visits.iter_mut().for_each(|v| v.order = 0);
+            warp
+        };
+        assert_eq!(unordered(&alone), unordered(&all), "CTA {cta}");
+    }
+    assert!(alone.warps[1].visits.is_empty());
+}
+
 /// The data flow of a kernel of AMD's, a row of whose input is `0, 1, 2, …`.
 fn softmax(target: &str) -> DataFlow {
     let text = format!(
@@ -125,7 +172,7 @@ fn softmax(target: &str) -> DataFlow {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/kernels/amd/");
     let job = Job::parse("launch.toml", &text, &|file| Ok(std::fs::read(format!("{folder}{file}")).unwrap()));
     let mut device = Emulator::new(Options {
-        dataflow: Some(FlowRequest { bytes: 1 << 24, ctas: None }),
+        dataflow: Some(FlowRequest { bytes: 1 << 24, ctas: None, others: Others::Noted }),
         ..Options::default()
     });
     prlx_driver::run(&mut device, &job.unwrap()).unwrap();

@@ -2,7 +2,7 @@
 
 use crate::case::Case;
 use prlx_driver::{Driver, ErrorKind, LaunchConfig, ModuleCode};
-use prlx_emu::{Checks, Emulator, FlowRequest};
+use prlx_emu::{Checks, Emulator, FlowRequest, Others};
 use prlx_plan::{Plan, RecordingRequest};
 use prlx_trace::check::Check;
 use prlx_trace::dataflow::Visit;
@@ -133,7 +133,7 @@ fn data_flow_has_lanes_of_the_whole_warp() {
     )
     .shape(1, 96);
     case.words = (0..96).map(|i| 100 * i).collect();
-    case.options.dataflow = Some(FlowRequest { bytes: 1 << 20, ctas: None });
+    case.options.dataflow = Some(FlowRequest { bytes: 1 << 20, ctas: None, others: Others::Noted });
     let (flow, words) = case.data_flow(0);
     assert_eq!((flow.warps.len(), flow.warps_per_cta, flow.warp_size), (2, 2, WarpSize::W64));
     let number = |opcode: &str| flow.instructions.iter().position(|i| i.opcode == opcode).unwrap() as u32;

@@ -13,9 +13,10 @@ use prlx_trace::check::{Check, Findings};
 use prlx_trace::launch::Window;
 use prlx_trace::{Printed, Trace};
 
-use super::explain::{Origin, explain_launch};
+use super::explain::explain_launch;
 use super::locates_visits;
 use super::outputs::{compare_outputs, with_common_outputs};
+use super::side_runs::Origin;
 use crate::Monitor;
 use crate::device::DeviceOptions;
 use crate::diff::diff_traces;

@@ -3,11 +3,13 @@
 
 mod before;
 mod captured;
+mod chosen_ctas;
 mod explain;
 mod launch_files;
 mod outputs;
 mod program_runs;
 mod programs;
+mod side_runs;
 mod stored_values;
 mod survey;
 

@@ -27,8 +27,9 @@ use prlx_driver::session::{NO_ROOM, Options};
 use prlx_trace::Level;
 
 use super::captured::Captures;
-use super::explain::{Origin, explain_launch};
+use super::explain::explain_launch;
 use super::program_runs::Recorded;
+use super::side_runs::Origin;
 use crate::diff::{diff_sessions, match_processes};
 
 /// The number of launches that are captured at most.

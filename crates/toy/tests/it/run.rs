@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use prlx_driver::{Job, Output};
-use prlx_emu::{Checks, Emulator, FlowRequest, Options};
+use prlx_emu::{Checks, Emulator, FlowRequest, Options, Others};
 use prlx_toy::Toy;
 use prlx_trace::check::{Check, Findings, Kind};
 use prlx_trace::dataflow::{AccessKind, Action};
@@ -100,7 +100,7 @@ fn the_data_flow_has_accesses_and_types() {
     let options = Options {
         threads: 1,
         machines: vec![&Toy],
-        dataflow: Some(FlowRequest { bytes: 16 << 20, ctas: None }),
+        dataflow: Some(FlowRequest { bytes: 16 << 20, ctas: None, others: Others::Noted }),
         ..Options::default()
     };
     let mut device = Emulator::new(options);
