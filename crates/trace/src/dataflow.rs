@@ -80,7 +80,7 @@ impl CtaSet {
         if self.words.len() <= word {
             self.words.resize(word + 1, 0);
         }
-        self.words[word] |= 1 << (cta % 64);
+        self.words.get_mut(word).into_iter().for_each(|word| *word |= 1 << (cta % 64));
     }
     /// Whether a CTA is in the set.
     pub fn contains(&self, cta: u64) -> bool {

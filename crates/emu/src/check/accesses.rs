@@ -132,7 +132,7 @@ impl WarpAccess {
         each(m, |l| {
             let at = self.addr.0[l];
             (low, all) = (low.min(at), all | at);
-            high = high.max(at.checked_add(self.bytes[l].into()).unwrap_or(u64::MAX));
+            high = high.max(at.saturating_add(self.bytes[l].into()));
         });
         let own = space(self.space, low) == Space::Local || space(self.space, high) == Space::Local;
         if low >= high || own || !self.align.is_power_of_two() || all & (self.align - 1) != 0 {

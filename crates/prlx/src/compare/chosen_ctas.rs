@@ -72,7 +72,7 @@ impl Reruns<'_> {
         }
         let fits = |flow: &&DataFlow| flow.survey.as_ref().is_some_and(|s| s.bytes <= DATAFLOW_BYTES);
         let mut whole = None;
-        if launch.flows.iter().all(|flow| fits(flow)) {
+        if launch.flows.iter().all(fits) {
             let flows = self.record(None, Others::Noted)?;
             if flows.iter().all(|flow| flow.complete) {
                 return Ok(explain(&with_flows(launch, &flows)));
@@ -108,8 +108,7 @@ impl Reruns<'_> {
     fn independent(&self, launch: &ExplainedLaunch<'_>, ctas: &[BTreeSet<u64>; 2]) -> bool {
         let alone = |side: usize| {
             let survey = launch.flows[side].survey.as_ref();
-            let none =
-                |s: &prlx_trace::dataflow::Survey| ctas[side].iter().all(|cta| !s.dependent.contains(*cta));
+            let none = |s: &Survey| ctas[side].iter().all(|cta| !s.dependent.contains(*cta));
             let job = &self.jobs[side];
             survey.is_some_and(none) && job.config.seed == 0 && job.before.is_empty()
         };
