@@ -59,8 +59,8 @@ pub struct DataFlow {
 /// What is known of a launch whose visits had no room.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Survey {
-    /// CTAs that depend on others: they read global memory that another CTA had written before, or take
-    /// memory from the heap.
+    /// CTAs that depend on others: they read global memory that another CTA had written before, take memory
+    /// from the heap, or are in a cluster with others.
     pub dependent: CtaSet,
     /// Bytes that a recording of all visits would take, about.
     pub bytes: u64,

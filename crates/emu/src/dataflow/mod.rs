@@ -264,7 +264,7 @@ impl FlowRecorder {
         {
             survey.dependent.insert(cta.index);
         }
-        let mut depends = false;
+        let mut depends = launch.cluster.volume() > 1;
         for t in accesses.iter().filter(|t| t.kind != accesses::AccessKind::Write) {
             each_global(t, |at, bytes| {
                 depends |= self.flow.unrecorded.by_others(at, bytes, cta.index);

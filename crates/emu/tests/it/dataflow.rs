@@ -144,6 +144,15 @@ fn a_survey_has_the_writers_and_the_ctas_that_depend_on_others() {
 }
 
 #[test]
+fn ctas_of_a_cluster_depend_on_each_other() {
+    let mut case = case();
+    case.cluster = 2;
+    case.options.dataflow = Some(FlowRequest { bytes: 0, ctas: None, others: Others::Surveyed });
+    let survey = case.data_flow(0).0.survey.expect("the recording has no room");
+    assert!(survey.dependent.contains(0) && survey.dependent.contains(1));
+}
+
+#[test]
 fn ctas_that_depend_on_no_others_do_the_same_alone() {
     let ctas = Some(BTreeSet::from([0, 2]));
     let all = communicating(FlowRequest { bytes: 1 << 20, ctas: None, others: Others::Noted }).0;
