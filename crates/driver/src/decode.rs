@@ -18,7 +18,6 @@ use prlx_plan::{Plan, RecordingRequest};
 use prlx_trace::device::{Finals, Followers, Head, Shape, WideEventRecord, final_bytes};
 use prlx_trace::launch::{Event, Lanes, Launch, OperandRecord, StreamHashes, WarpInfo};
 use prlx_trace::{LaneMask, Level, SiteId, StreamFrame, Streams, WarpId, WarpSize, WarpStream};
-use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use crate::workers::WORKERS;
 
@@ -101,7 +100,7 @@ pub struct LaunchBuffers<'a> {
 pub struct DecodedStreams {
     /// The streams of the warps that have heads, compressed.
     pub streams: Streams,
-    /// Hashes in place of the streams, if the launch keeps these.
+    /// Hashes in place of the streams, if only these are kept.
     pub hashes: Option<StreamHashes>,
     /// Number of decoded elements: words, checkpoints, events or operand records.
     pub recorded: u64,
@@ -155,55 +154,27 @@ pub(crate) fn decode_launches(
         frames.extend(launch.frames.into_iter().map(|(first, frame)| (i, first, frame)));
         decoders.push(launch.decoder);
         let decoded = DecodedStreams { bytes: launch.bytes, ..DecodedStreams::default() };
-        all.push((decoded, Complaints::default(), HashSums::default()));
+        all.push((decoded, Complaints::default()));
     }
     let decode = |(i, first, frame): (usize, usize, FrameWarps)| {
         decoders.get(i).map(|decoder| (i, decoder.frame(first, frame)))
     };
     for (i, frame) in WORKERS.map(frames, work, decode).into_iter().flatten() {
-        let Some((decoded, complaints, hashes)) = all.get_mut(i) else { continue };
+        let Some((decoded, complaints)) = all.get_mut(i) else { continue };
         decoded.recorded += frame.recorded;
         decoded.dropped = decoded.dropped.saturating_add(frame.dropped);
         complaints.add(frame.complaints);
-        match frame.content {
-            FrameContent::Streams(frame) => decoded.streams.push(frame),
-            FrameContent::Hashes(frame) => hashes.add(frame),
-        }
+        decoded.streams.push(frame.streams);
     }
-    let finish = |((mut decoded, complaints, hashes), kept): (
-        (DecodedStreams, Complaints, HashSums),
-        &&KeptWarps<'_>,
-    )| {
+    let finish = |(mut decoded, complaints): (DecodedStreams, Complaints)| {
         let more = complaints.count - complaints.damage.len();
         decoded.damage = complaints.damage;
-        decoded.hashes = kept.request.launch_hashes.then(|| hashes.sums());
         if more > 0 {
             decoded.damage.push(format!("and {more} more"));
         }
         decoded
     };
-    all.into_iter().zip(launches.iter().map(|(_, kept)| kept)).map(finish).collect()
-}
-
-/// The hashes of a launch's warps, frame by frame.
-#[derive(Default)]
-struct HashSums {
-    warps: u64,
-    /// Control, loaded and stored values, signatures.
-    all: [Xxh3; 4],
-}
-
-impl HashSums {
-    fn add(&mut self, frame: StreamHashes) {
-        let StreamHashes { warps, control, loaded, stored, signatures } = frame;
-        self.warps += warps;
-        let hashes = [control, loaded, stored, signatures];
-        self.all.iter_mut().zip(hashes).for_each(|(sum, hash)| sum.update(&hash.to_le_bytes()));
-    }
-    fn sums(&self) -> StreamHashes {
-        let [control, loaded, stored, signatures] = self.all.each_ref().map(Xxh3::digest);
-        StreamHashes { warps: self.warps, control, loaded, stored, signatures }
-    }
+    all.into_iter().map(finish).collect()
 }
 
 /// The chunks of a launch's warps.
@@ -293,8 +264,6 @@ impl WarpChunks {
 /// Decodes the streams of one launch, a frame at a time.
 struct WarpDecoder<'p> {
     level: Level,
-    /// Whether hashes are made in place of streams. Only warps without chunks have all of them.
-    hashes: bool,
     warp_size: WarpSize,
     chains: Chains<'p>,
     memory: LaunchBuffers<'p>,
@@ -311,16 +280,10 @@ struct LaneElements<T> {
 
 /// The decoded warps of one frame.
 struct DecodedFrame {
-    content: FrameContent,
+    streams: StreamFrame,
     recorded: u64,
     dropped: u64,
     complaints: Complaints,
-}
-
-/// What is kept of the warps of a frame.
-enum FrameContent {
-    Streams(StreamFrame),
-    Hashes(StreamHashes),
 }
 
 /// Which chain owns a chunk.
@@ -391,8 +354,7 @@ impl<'a> Pool<'a> {
         }
         let bytes = (self.taken - before) * self.shape.chunk();
         let work = bytes as usize + memory.heads.len() + memory.finals.len();
-        let hashes = kept.request.launch_hashes;
-        let decoder = WarpDecoder { level: self.level, hashes, warp_size: self.warp_size, chains, memory };
+        let decoder = WarpDecoder { level: self.level, warp_size: self.warp_size, chains, memory };
         FoundLaunch { decoder, frames, bytes, work }
     }
 
@@ -448,7 +410,6 @@ impl WarpDecoder<'_> {
     /// Decodes and compresses warps. `first` is the number of kept warps before them.
     fn frame(&self, first: usize, warps: FrameWarps) -> DecodedFrame {
         match warps {
-            warps if self.hashes => self.hash(warps),
             FrameWarps::WithoutChunks(positions) => {
                 if let Some(frame) = self.frame_of_finals(first, &positions) {
                     return frame;
@@ -457,33 +418,6 @@ impl WarpDecoder<'_> {
             }
             FrameWarps::Found(warps) => self.frame_of(first, warps.into_iter()),
         }
-    }
-
-    /// Hashes what warps wrote at their end, and counts what they lost.
-    fn hash(&self, warps: FrameWarps) -> DecodedFrame {
-        let warps: Vec<WarpChunks> = match warps {
-            FrameWarps::Found(warps) => warps,
-            FrameWarps::WithoutChunks(positions) => positions.map(|i| self.without_chunks(i)).collect(),
-        };
-        let layout = self.memory.layout;
-        let each = final_bytes(self.level, layout) as usize;
-        let finals = |found: &WarpChunks| {
-            self.memory.finals.get(found.index * each..(found.index + 1) * each).unwrap_or_default()
-        };
-        // Bytes between hashes and signatures are undefined.
-        let part = |from: u64, to: u64| {
-            let part = |found| finals(found).get(from as usize..to as usize).unwrap_or_default();
-            xxh3_64(&warps.iter().flat_map(part).copied().collect::<Vec<u8>>())
-        };
-        let [control, loaded, stored] = [0, 1, 2].map(|i| part(layout.hash(i), layout.hash(i + 1)));
-        let signatures = part(layout.signatures(), each as u64);
-        let hashes = StreamHashes { warps: warps.len() as u64, control, loaded, stored, signatures };
-        let (mut dropped, mut complaints) = (0u64, Complaints::default());
-        for found in warps {
-            dropped = dropped.saturating_add(found.lost_elements());
-            complaints.add(found.complaints);
-        }
-        DecodedFrame { content: FrameContent::Hashes(hashes), recorded: 0, dropped, complaints }
     }
 
     fn without_chunks(&self, index: usize) -> WarpChunks {
@@ -504,7 +438,7 @@ impl WarpDecoder<'_> {
         };
         let warps: Vec<WarpStream> = warps.map(decode).collect();
         let frame = StreamFrame::new(first, warps);
-        DecodedFrame { content: FrameContent::Streams(frame), recorded, dropped, complaints }
+        DecodedFrame { streams: frame, recorded, dropped, complaints }
     }
 
     /// A frame of warps without chunks, if what they wrote at their end can be packed as it is: last words at
@@ -522,12 +456,7 @@ impl WarpDecoder<'_> {
             }
             _ => return None,
         };
-        Some(DecodedFrame {
-            content: FrameContent::Streams(frame),
-            recorded,
-            dropped: 0,
-            complaints: Complaints::default(),
-        })
+        Some(DecodedFrame { streams: frame, recorded, dropped: 0, complaints: Complaints::default() })
     }
 
     /// A frame of warps at level `path`. They share lists: worker threads that allocate for each warp wait
@@ -560,7 +489,7 @@ impl WarpDecoder<'_> {
         }
         let frame = StreamFrame::of_paths(first, infos, lanes, &ends, &words);
         DecodedFrame {
-            content: FrameContent::Streams(frame),
+            streams: frame,
             recorded: words.len() as u64,
             dropped: all_dropped,
             complaints: all_complaints,
@@ -761,13 +690,6 @@ mod tests {
 
     use super::*;
 
-    fn kept_streams(frame: DecodedFrame) -> StreamFrame {
-        match frame.content {
-            FrameContent::Streams(streams) => streams,
-            FrameContent::Hashes(_) => panic!("it kept hashes"),
-        }
-    }
-
     #[test]
     fn paths_make_the_frame_that_their_streams_make() {
         let sizes = [(LastWord::Byte, 1usize), (LastWord::Half, 2), (LastWord::Whole, 4)];
@@ -792,7 +714,7 @@ mod tests {
             let memory =
                 LaunchBuffers { first_warp: 5, warps: 5, heads: &[], finals: &finals, layout, sites: 1 };
             let chains = Chains::default();
-            let decoder = WarpDecoder { level: Level::Path, hashes: false, warp_size, chains, memory };
+            let decoder = WarpDecoder { level: Level::Path, warp_size, chains, memory };
             for some in [0..2, 0..3, 3..5, 4..5, 0..5] {
                 let stream = |warp: usize| {
                     let mut words = Vec::new();
@@ -808,7 +730,7 @@ mod tests {
                 let frame = decoder.frame(0, FrameWarps::WithoutChunks(some));
                 assert_eq!(frame.recorded, expected.iter().map(|w| w.lanes.elements()).sum::<u64>());
                 let mut streams = Streams::default();
-                streams.push(kept_streams(frame));
+                streams.push(frame.streams);
                 assert_eq!(streams.frame(0).unwrap(), expected);
                 let mut one_by_one = Streams::default();
                 one_by_one.push(StreamFrame::new(0, expected));
@@ -827,7 +749,7 @@ mod tests {
             let memory =
                 LaunchBuffers { first_warp: 5, warps: 5, heads: &[], finals: &finals, layout, sites: 1 };
             let chains = Chains::default();
-            let decoder = WarpDecoder { level: Level::Fingerprint, hashes: false, warp_size, chains, memory };
+            let decoder = WarpDecoder { level: Level::Fingerprint, warp_size, chains, memory };
             for some in [0..1, 1..5, 0..5] {
                 let stream = |warp: usize| {
                     let hashes = layout.read(&finals[warp * layout.bytes() as usize..]);
@@ -837,44 +759,12 @@ mod tests {
                 };
                 let expected: Vec<WarpStream> = some.clone().map(stream).collect();
                 let mut streams = Streams::default();
-                streams.push(kept_streams(decoder.frame(0, FrameWarps::WithoutChunks(some))));
+                streams.push(decoder.frame(0, FrameWarps::WithoutChunks(some)).streams);
                 assert_eq!(streams.frame(0).unwrap(), expected);
                 let mut one_by_one = Streams::default();
                 one_by_one.push(StreamFrame::new(0, expected));
                 assert_eq!(format!("{streams:?}"), format!("{one_by_one:?}"));
             }
         }
-    }
-
-    #[test]
-    fn hashes_of_a_launch_do_not_depend_on_padding_or_chunks() {
-        // Each warp has one hash, four undefined bytes and 32 signatures.
-        let layout = Finals { used: [false, true, false, false], ..Finals::default() };
-        let finals: Vec<u8> = (0..5 * layout.bytes()).map(|i| (i * i / 8) as u8).collect();
-        let hash = |finals: &[u8], chunks: bool| {
-            let memory = LaunchBuffers { first_warp: 5, warps: 5, heads: &[], finals, layout, sites: 1 };
-            let (level, warp_size) = (Level::Fingerprint, WarpSize::W32);
-            let decoder = WarpDecoder { level, hashes: true, warp_size, chains: Chains::default(), memory };
-            let frame = match chunks {
-                true => FrameWarps::Found((1..5).map(|i| decoder.without_chunks(i)).collect()),
-                false => FrameWarps::WithoutChunks(1..5),
-            };
-            match decoder.frame(0, frame).content {
-                FrameContent::Hashes(hashes) => hashes,
-                FrameContent::Streams(_) => panic!("it kept the streams"),
-            }
-        };
-        let first = hash(&finals, false);
-        assert_eq!((first.warps, first), (4, hash(&finals, true)));
-        let changed = |at: usize| {
-            let mut other = finals.clone();
-            other[3 * layout.bytes() as usize + at] ^= 1;
-            hash(&other, false)
-        };
-        let StreamHashes { loaded, signatures, .. } = first;
-        assert_eq!(changed(4), first);
-        assert_eq!(changed(0), StreamHashes { loaded: changed(0).loaded, ..first });
-        assert_eq!(changed(8), StreamHashes { signatures: changed(8).signatures, ..first });
-        assert!(changed(0).loaded != loaded && changed(8).signatures != signatures);
     }
 }

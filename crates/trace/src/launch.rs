@@ -79,18 +79,18 @@ structures! {
     }
 
     /// Hashes of the streams of all recorded warps of a launch. They compare launches of one build, whose
-    /// warps are recorded alike.
+    /// warps are recorded alike. The recorder that makes them defines their values.
     #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
     pub struct StreamHashes {
         /// Number of recorded warps.
         pub warps: u64,
-        /// XXH3-64 of the warps' hashes of control.
+        /// Of the warps' hashes of control.
         pub control: u64,
-        /// XXH3-64 of the warps' hashes of loaded values.
+        /// Of the warps' hashes of loaded values.
         pub loaded: u64,
-        /// XXH3-64 of the warps' hashes of stored values.
+        /// Of the warps' hashes of stored values.
         pub stored: u64,
-        /// XXH3-64 of the lanes' signatures.
+        /// Of the lanes' signatures.
         pub signatures: u64,
     }
 

@@ -22,6 +22,7 @@ pub mod image;
 mod library;
 pub mod pointee_digest;
 pub mod recorder;
+mod sum_text;
 mod table;
 mod tiled_map;
 

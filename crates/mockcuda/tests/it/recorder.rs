@@ -9,16 +9,17 @@ use std::time::{Duration, Instant};
 
 use prlx_driver::cuda::calls::{LaunchConfig, extra};
 use prlx_driver::cuda::recorder::{
-    Counts, Finished, MAX_COPY_WAIT, MAX_LAUNCH_WAIT, NodeId, Recorder, RecorderMemory, UnrecordedReason,
+    Counts, Finished, LAUNCH_HASHES, MAX_COPY_WAIT, MAX_LAUNCH_WAIT, NodeId, Recorder, RecorderMemory,
+    UnrecordedReason,
 };
 use prlx_driver::cuda::{Context, Library, Stream};
-use prlx_driver::{Driver, ModuleCode};
+use prlx_driver::{Driver, ModuleCode, digest};
 use prlx_emu::{Emulator, Options};
 use prlx_instrument::Rewrite;
 use prlx_plan::{Plan, RecordingRequest};
 use prlx_trace::device::HiddenParameter;
 use prlx_trace::kernel::FaultKind;
-use prlx_trace::launch::{Event, Lanes};
+use prlx_trace::launch::{Event, Lanes, StreamHashes};
 use prlx_trace::{Dim3, FuncId, Launch, Level, Streams, WarpSize};
 
 use crate::turn;
@@ -80,13 +81,15 @@ impl App {
         App::at(Level::Path)
     }
     fn at(level: Level) -> App {
+        App::with(&RecordingRequest::new(level))
+    }
+    fn with(program: &RecordingRequest) -> App {
         let turn = turn::take();
         let library = Library::open().unwrap();
         #[expect(unsafe_code, reason = "the same library once more, as a program has it")]
         // SAFETY: it is loaded already.
         let raw = unsafe { libloading::Library::new(turn::driver()).unwrap() };
-        let program = RecordingRequest::new(level);
-        let rewritten = prlx_instrument::rewrite(BITS, "bits.ptx", &program, &|_| None).unwrap();
+        let rewritten = prlx_instrument::rewrite(BITS, "bits.ptx", program, &|_| None).unwrap();
         let mut context = null_mut();
         assert_eq!(raw!(raw, cuDevicePrimaryCtxRetain(&mut context => *mut *mut c_void, 0 => i32)), 0);
         assert_eq!(raw!(raw, cuCtxSetCurrent(context => *mut c_void)), 0);
@@ -125,11 +128,17 @@ impl App {
     fn recorder(&self, device: u64) -> (Recorder, Arc<Mutex<Vec<Finished>>>) {
         let all = Arc::new(Mutex::new(Vec::new()));
         let to = Arc::clone(&all);
-        let level = self.rewritten.plan.request.level;
-        let recorder =
-            Recorder::new(self.library, self.handle(), level, memory(device, device), move |finished| {
+        let RecordingRequest { level, launch_hashes, .. } = self.rewritten.plan.request;
+        let hashes = launch_hashes.then_some(LAUNCH_HASHES.as_bytes());
+        let recorder = Recorder::new(
+            self.library,
+            self.handle(),
+            (level, hashes),
+            memory(device, device),
+            move |finished| {
                 to.lock().unwrap().push(finished);
-            });
+            },
+        );
         (recorder.unwrap(), all)
     }
     #[expect(unsafe_code, reason = "handles of the program's")]
@@ -501,6 +510,54 @@ fn streams_are_what_the_cpu_device_sees() {
     }
 }
 
+/// The hashes of the streams of a launch, as the device makes them.
+fn hashes_of(plan: &Plan, streams: &Streams) -> StreamHashes {
+    let mut words = [const { Vec::<u64>::new() }; 4];
+    let all = lanes(streams);
+    for lanes in &all {
+        let Lanes::Fingerprint { hashes, .. } = lanes else { panic!("{lanes:?}") };
+        let [of_warp, signatures @ ..] = hashes.as_slice() else { panic!("{hashes:?}") };
+        for (kind, words) in words[..3].iter_mut().enumerate() {
+            words.extend(plan.finals.used[kind].then_some(of_warp[kind]));
+        }
+        words[3].extend(signatures.as_flattened().iter().flat_map(|s| [s & u64::from(u32::MAX), s >> 32]));
+    }
+    let hash = |words: &Vec<u64>| {
+        digest::memory(&words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>())
+    };
+    let [control, loaded, stored, signatures] = words.each_ref().map(hash);
+    StreamHashes { warps: all.len() as u64, control, loaded, stored, signatures }
+}
+
+#[test]
+fn hashes_of_launches_are_those_of_their_streams() {
+    // One CTA, several, more than the kernel has threads, and more launches than one kernel takes.
+    let sizes: Vec<u32> = [1, 5, 700].into_iter().chain(std::iter::repeat_n(2, 60)).collect();
+    let record = |launch_hashes| {
+        let request = RecordingRequest { launch_hashes, ..RecordingRequest::new(Level::Fingerprint) };
+        let app = App::with(&request);
+        let (recorder, all) = app.recorder(16 << 20);
+        let (plan, stream) = (app.plan(), app.stream());
+        for (i, ctas) in (0..).zip(&sizes) {
+            assert!(app.recorded(&recorder, &plan, i, *ctas, stream));
+        }
+        assert_eq!(recorder.finish(Duration::from_secs(20)).0.recorded, sizes.len() as u64);
+        let mut all = std::mem::take(&mut *all.lock().unwrap());
+        all.sort_by_key(|f| f.recording.launch.number);
+        (plan, all)
+    };
+    let (plan, streams) = record(false);
+    let (_, hashed) = record(true);
+    for (one, other) in streams.iter().zip(&hashed) {
+        let want = hashes_of(&plan, &one.recording.streams);
+        assert_eq!(other.recording.launch.hashes, Some(want));
+        assert_eq!(want.warps, one.recording.launch.warps());
+        assert_eq!((other.recording.streams.frames(), &other.damage), (0, &Vec::new()));
+    }
+    let different: BTreeSet<u64> = hashed.iter().map(|f| f.recording.launch.hashes.unwrap().stored).collect();
+    assert!(different.len() > 3, "{different:?}");
+}
+
 #[test]
 fn several_threads_launch_at_once() {
     let app = App::start();
@@ -706,14 +763,19 @@ fn who_takes_launches_slowly_stops_nobody() {
     let (go, wait) = std::sync::mpsc::channel::<()>();
     let all = Arc::new(Mutex::new(Vec::new()));
     let to = Arc::clone(&all);
-    let recorder =
-        Recorder::new(app.library, app.handle(), Level::Path, memory(SMALL, SMALL), move |finished| {
+    let recorder = Recorder::new(
+        app.library,
+        app.handle(),
+        (Level::Path, None),
+        memory(SMALL, SMALL),
+        move |finished| {
             // The first is kept until the program has made all its launches.
             if to.lock().unwrap().is_empty() {
                 wait.recv().unwrap();
             }
             to.lock().unwrap().push(finished);
-        });
+        },
+    );
     let (recorder, plan, stream) = (recorder.unwrap(), app.plan(), app.stream());
     let start = Instant::now();
     let recorded = (0..200).filter(|&i| app.recorded(&recorder, &plan, i, 10, stream)).count();
@@ -847,9 +909,10 @@ fn survives_a_fault(app: &App) -> bool {
 fn who_waits_often_does_not_wait_long() {
     let app = App::start();
     let (go, wait) = std::sync::mpsc::channel::<()>();
-    let recorder = Recorder::new(app.library, app.handle(), Level::Path, memory(SMALL, 1), move |_| {
-        wait.recv().unwrap_or(())
-    });
+    let recorder =
+        Recorder::new(app.library, app.handle(), (Level::Path, None), memory(SMALL, 1), move |_| {
+            wait.recv().unwrap_or(())
+        });
     let (recorder, plan, stream) = (recorder.unwrap(), app.plan(), app.stream());
     // The host has no room for a second batch as long as nobody takes the first: nothing is brought in.
     let start = Instant::now();

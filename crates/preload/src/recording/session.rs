@@ -13,7 +13,7 @@ use std::time::Instant;
 
 use prlx_driver::cuda::calls::stream;
 use prlx_driver::cuda::pointee_digest::Digests;
-use prlx_driver::cuda::recorder::{Finished, Recorder, RecorderMemory};
+use prlx_driver::cuda::recorder::{Finished, LAUNCH_HASHES, Recorder, RecorderMemory};
 use prlx_driver::cuda::{Context, Functions, Library, Stream, pointee_digest};
 use prlx_driver::session::{LaunchFilterState, LaunchPartState, Options};
 use prlx_isa::image::Target;
@@ -137,7 +137,9 @@ impl Session {
             on_host: options.rings(),
             host: options.host_memory / self.devices.len().max(1) as u64,
         };
-        let recorder = Library::open().and_then(|l| Recorder::new(l, context, options.level, memory, sink));
+        let hashes = options.launch_hashes.then(|| self.own_code(LAUNCH_HASHES, ordinal)).flatten();
+        let kept = (options.level, hashes.as_deref());
+        let recorder = Library::open().and_then(|l| Recorder::new(l, context, kept, memory, sink));
         match recorder {
             Ok(recorder) => {
                 recorder.set_table_interval(options.interval);
@@ -155,10 +157,15 @@ impl Session {
         }
     }
 
+    /// The code of a kernel of PRLX's own, for the device with that ordinal; `None` if there is none.
+    fn own_code(&self, ptx: &str, ordinal: u32) -> Option<Vec<u8>> {
+        let device = self.devices.iter().find(|d| d.ordinal == ordinal)?;
+        Some(rewrite::assemble_own(ptx, Target::of(device.capability)))
+    }
+
     /// Digests for the launches of a context, of at most `max_bytes` for each launch.
     fn new_digests(&self, context: Context, ordinal: u32, max_bytes: u64) -> Result<Arc<Digests>, String> {
-        let device = self.devices.iter().find(|d| d.ordinal == ordinal).ok_or("its device is not known")?;
-        let image = rewrite::assemble_own(pointee_digest::PTX, Target::of(device.capability));
+        let image = self.own_code(pointee_digest::PTX, ordinal).ok_or("its device is not known")?;
         let digests = Library::open().and_then(|l| Digests::new(l, context, ordinal, &image, max_bytes));
         digests.map(Arc::new).map_err(|e| e.message)
     }

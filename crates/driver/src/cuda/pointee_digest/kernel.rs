@@ -10,7 +10,7 @@
 //! pairs, four pairs at a time. In other ranges it combines each word from two aligned ones. One thread reads
 //! the rest byte by byte.
 
-use crate::random::GOLDEN;
+use crate::cuda::sum_text::{add, clear, of_cta};
 
 /// Maximum number of ranges in one launch.
 pub const RANGES: usize = 32;
@@ -35,30 +35,6 @@ pub const NAME: &str = "prlx_digest";
 
 // The text has these constants as numbers.
 const _: () = assert!(RANGES * 16 == 512 && THREADS == 256 && SHARE == 1 << 14 && OUT == 1024);
-
-const _: () = assert!(GOLDEN == 0x9e37_79b9_7f4a_7c15);
-
-/// Adds a word, XORed with its key, to the sums.
-macro_rules! add {
-    ($word:literal, $key:literal) => {
-        concat!(
-            "    xor.b64 %",
-            $word,
-            ", %",
-            $word,
-            ", %",
-            $key,
-            ";\n",
-            "    mov.b64 {%lo, %hi}, %",
-            $word,
-            ";\n",
-            "    mad.wide.u32 %a, %lo, %hi, %a;\n",
-            "    add.u64 %b, %b, %",
-            $word,
-            ";\n",
-        )
-    };
-}
 
 /// Adds two adjacent words.
 macro_rules! pair {
@@ -113,16 +89,9 @@ pub const PTX: &str = concat!(
     setp.ge.u32 %p, %cta, %ctas;
     @%p bra DONE;
 
-    setp.eq.u32 %p, %thread, 0;
-    @!%p bra CLEARED;
-    mov.u64 %t, 0;
-    st.shared.u64 [sums], %t;
-    st.shared.u64 [sums+8], %t;
-CLEARED:
-    bar.sync 0;
-    mov.u64 %a, 0;
-    mov.u64 %b, 0;
-    mad.lo.u32 %x0, %cta, 256, %thread;
+",
+    clear!(),
+    r"    mad.lo.u32 %x0, %cta, 256, %thread;
     cvt.u64.u32 %i, %x0;
     mul.lo.u32 %x0, %ctas, 256;
     cvt.u64.u32 %each, %x0;
@@ -243,33 +212,9 @@ LAST:
     r"
 ADDED:
     // The warp's lanes, then the CTA's warps, then the CTAs.
-    mov.u32 %x2, 16;
-FOLD:
-    mov.b64 {%lo, %hi}, %a;
-    shfl.sync.bfly.b32 %x0, %lo, %x2, 31, 0xffffffff;
-    shfl.sync.bfly.b32 %x1, %hi, %x2, 31, 0xffffffff;
-    mov.b64 %t, {%x0, %x1};
-    add.u64 %a, %a, %t;
-    mov.b64 {%lo, %hi}, %b;
-    shfl.sync.bfly.b32 %x0, %lo, %x2, 31, 0xffffffff;
-    shfl.sync.bfly.b32 %x1, %hi, %x2, 31, 0xffffffff;
-    mov.b64 %t, {%x0, %x1};
-    add.u64 %b, %b, %t;
-    shr.u32 %x2, %x2, 1;
-    setp.ne.u32 %p, %x2, 0;
-    @%p bra FOLD;
-    and.b32 %x0, %thread, 31;
-    setp.ne.u32 %p, %x0, 0;
-    @%p bra WARPS;
-    red.shared.add.u64 [sums], %a;
-    red.shared.add.u64 [sums+8], %b;
-WARPS:
-    bar.sync 0;
-    setp.ne.u32 %p, %thread, 0;
-    @%p bra DONE;
-    ld.shared.u64 %a, [sums];
-    ld.shared.u64 %b, [sums+8];
-    mul.wide.u32 %t, %range, 32;
+",
+    of_cta!(),
+    r"    mul.wide.u32 %t, %range, 32;
     add.u64 %at1, %slot, %t;
     red.global.add.u64 [%at1], %a;
     red.global.add.u64 [%at1+8], %b;

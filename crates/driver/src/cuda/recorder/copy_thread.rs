@@ -325,7 +325,7 @@ impl CopyThread {
         drop(state);
         self.looking = None;
         let start = Instant::now();
-        let mut read = self.read(shared, &area, &used);
+        let mut read = self.read(shared, &area, &used, &launches);
         if matches!(due, CopyTask::EndedLaunches(_)) {
             self.among = Instant::now() + start.elapsed() * PART;
         }
@@ -426,16 +426,20 @@ impl CopyThread {
         }
     }
 
-    /// Copies a generation to the host: the used part of the pool, then heads and hashes. `None` if time ran
-    /// out.
+    /// Copies a generation to the host: the used part of the pool, then heads and hashes. `launches` are to be
+    /// delivered. `None` if time ran out.
     fn read(
         &mut self,
         shared: &Shared,
         area: &Area,
         used: &UsedRanges,
+        launches: &[PlacedLaunch],
     ) -> Result<Option<CopiedGeneration>, Failure> {
         if !self.settle(shared)? {
             return Ok(None);
+        }
+        if let Some(hasher) = &shared.hasher {
+            hasher.start(&shared.layout, launches, self.stream)?;
         }
         self.bulk.copy_from_device(self.stream, &[(area.cursor, 8)])?;
         if !self.settle(shared)? {

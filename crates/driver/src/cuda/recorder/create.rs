@@ -17,6 +17,7 @@ use crate::cuda::recorder::copy_thread::CopyThread;
 use crate::cuda::recorder::decode_thread;
 use crate::cuda::recorder::handle::Recorder;
 use crate::cuda::recorder::launch::{Finished, RecorderMemory};
+use crate::cuda::recorder::launch_hashes::LaunchHasher;
 use crate::cuda::recorder::layout::{CONTEXT, Layout, NODES};
 use crate::cuda::recorder::limits::{COPY_PART, STAGED, STAGING, START};
 use crate::cuda::recorder::shared::Shared;
@@ -51,7 +52,8 @@ fn place(library: Library, layout: &Layout, on_host: bool) -> Result<(u64, Optio
 
 impl Recorder {
     /// Creates a recorder for the launches of `context` at one level. `sink` receives every launch on a
-    /// thread of the recorder, mostly in the order in which the launches began.
+    /// thread of the recorder, mostly in the order in which the launches began. If only hashes of launches are
+    /// to be kept, `hashes` is [`LAUNCH_HASHES`](super::LAUNCH_HASHES) or the machine code of it.
     ///
     /// The threads inherit the caller's signal mask. Block the program's signals, because its handlers should
     /// not run there.
@@ -61,12 +63,12 @@ impl Recorder {
     pub fn new(
         library: Library,
         context: Context,
-        level: Level,
+        (level, hashes): (Level, Option<&[u8]>),
         memory: RecorderMemory,
         sink: impl FnMut(Finished) + Send + 'static,
     ) -> Result<Recorder, Error> {
         let RecorderMemory { device, tables, on_host, host } = memory;
-        let layout = Layout::new(level, device, tables).ok_or_else(|| {
+        let layout = Layout::new(level, hashes.is_some(), device, tables).ok_or_else(|| {
             Error::new(
                 ErrorKind::Memory,
                 format!("{device} bytes of device memory are too little to record with"),
@@ -74,7 +76,7 @@ impl Recorder {
             .help("four MiB are the least that is of use")
         })?;
         let allocated = library.with_relaxed_capture(|| {
-            library.with_context(context, || Recorder::allocate(library, layout, on_host, host))
+            library.with_context(context, || Recorder::allocate(library, (layout, hashes), on_host, host))
         });
         let (shared, copy_thread) = allocated.map_err(|e| e.during("recording"))??;
         let shared = Arc::new(shared);
@@ -94,12 +96,13 @@ impl Recorder {
     /// Allocates and zeroes everything that the recorder needs from the driver.
     fn allocate(
         library: Library,
-        layout: Layout,
+        (layout, hashes): (Layout, Option<&[u8]>),
         on_host: bool,
         host: u64,
     ) -> Result<(Shared, CopyThread), Error> {
         let size = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
         let failed = |e: Failure| e.during("recording");
+        let hasher = hashes.map(|image| LaunchHasher::new(library, image)).transpose().map_err(failed)?;
         let (stream, upload_stream) =
             (library.create_stream().map_err(failed)?, library.create_stream().map_err(failed)?);
         let mut upload = PinnedBuffer::new(library, 64 * CONTEXT as usize).map_err(failed)?;
@@ -169,6 +172,7 @@ impl Recorder {
         let shared = Shared {
             library,
             layout,
+            hasher,
             base,
             mapped,
             upload_stream,

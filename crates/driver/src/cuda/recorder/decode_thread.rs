@@ -22,6 +22,7 @@ use prlx_trace::{Level, Recording};
 
 use crate::cuda::recorder::batch::CopiedBatch;
 use crate::cuda::recorder::launch::Finished;
+use crate::cuda::recorder::launch_hashes;
 use crate::cuda::recorder::layout::{Layout, Slot, UsedRanges, WARP};
 use crate::cuda::recorder::limits::IDLE;
 use crate::cuda::recorder::shared::Shared;
@@ -142,6 +143,7 @@ fn deliver_together(
         launches.iter().zip(&plans).map(|(placed, plan)| KeptWarps::new(plan, &placed.launch)).collect();
     let decoded = match shared.layout.level {
         Level::Probe => launches.iter().map(|_| DecodedStreams::default()).collect(),
+        _ if shared.layout.hashes => launches.iter().map(|placed| memory.hashes(placed)).collect(),
         _ => {
             let buffers: Vec<_> =
                 launches.iter().map(|placed| memory.buffers(placed)).zip(&all_kept).collect();
@@ -195,6 +197,14 @@ impl<'a> BatchMemory<'a> {
 
     fn heads(&self, slot: &Slot) -> &'a [u8] {
         self.part(slot.heads, 0, self.room(slot.kind.warps(), 0).0)
+    }
+
+    /// The hashes of a launch, if these are all that is kept.
+    fn hashes(&self, placed: &PlacedLaunch) -> DecodedStreams {
+        let (first, last) = wanted(&placed.plan.request, &placed.launch);
+        let bytes = self.part(self.layout.sums(&placed.slot), 0, launch_hashes::BYTES);
+        let hashes = launch_hashes::read(placed.plan.finals, last - first, bytes);
+        DecodedStreams { hashes, ..DecodedStreams::default() }
     }
 
     /// What a launch left besides its part of the pool.

@@ -18,6 +18,7 @@ use prlx_trace::device::{Context, Head, MAGAZINE_STRIDE, MAGAZINES, Shape, final
 use prlx_trace::launch::Launch;
 use prlx_trace::{FuncId, Level, WarpSize};
 
+use super::launch_hashes;
 use crate::record::launches::{cta_warps, wanted};
 
 /// Bytes reserved for a context.
@@ -47,6 +48,8 @@ pub(super) const WARP: WarpSize = WarpSize::W32;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Layout {
     pub level: Level,
+    /// Whether only hashes of launches are copied to the host ([`launch_hashes`]).
+    pub hashes: bool,
     shape: Shape,
     /// Bytes of tables.
     pub tables: u64,
@@ -58,7 +61,8 @@ pub(super) struct Layout {
 
 impl Layout {
     /// Divides `device` bytes, `tables` of which are for tables. Returns `None` if that is too little.
-    pub fn new(level: Level, device: u64, tables: u64) -> Option<Layout> {
+    /// `hashes`: whether only hashes of launches are copied to the host.
+    pub fn new(level: Level, hashes: bool, device: u64, tables: u64) -> Option<Layout> {
         let shape = Shape::of(level, WARP);
         let chunk = shape.chunk();
         let tables = tables / chunk * chunk;
@@ -66,7 +70,14 @@ impl Layout {
             device.checked_sub(u64::from(NODES) * CONTEXT + chunk)?.checked_sub(tables)? / GENERATIONS as u64;
         if level == Level::Probe {
             let arena = each.checked_sub(3 * chunk + CURSOR)? / chunk * chunk;
-            return (arena >= 16 << 10).then_some(Layout { level, shape, tables, pool: chunk, arena });
+            return (arena >= 16 << 10).then_some(Layout {
+                level,
+                hashes,
+                shape,
+                tables,
+                pool: chunk,
+                arena,
+            });
         }
         // Heads and what warps write at their end lie in the arena, all other data in the pool.
         let share = match level {
@@ -76,7 +87,7 @@ impl Layout {
         };
         let arena = each / share / chunk * chunk;
         let pool = each.checked_sub(arena + 2 * chunk + CURSOR)? / chunk * chunk;
-        (arena >= 16 << 10 && pool >= chunk).then_some(Layout { level, shape, tables, pool, arena })
+        (arena >= 16 << 10 && pool >= chunk).then_some(Layout { level, hashes, shape, tables, pool, arena })
     }
     /// Size of a chunk in bytes. All parts are aligned to it.
     pub fn chunk(&self) -> u64 {
@@ -135,6 +146,14 @@ impl Layout {
         u32::try_from(warps).ok()?;
         let heads = if self.level == Level::Probe { 0 } else { self.heads() };
         Some((warps.checked_mul(heads)?, warps.checked_mul(each)?))
+    }
+    /// Address of the sums of a launch, behind what its warps write at their end.
+    pub fn sums(&self, slot: &Slot) -> u64 {
+        slot.finals + self.room(slot.kind.warps, slot.kind.each()).unwrap_or_default().1
+    }
+    /// Bytes of these sums.
+    fn sum_bytes(&self) -> u64 {
+        if self.hashes { launch_hashes::BYTES } else { 0 }
     }
     /// Bytes of a warp's heads.
     fn heads(&self) -> u64 {
@@ -280,8 +299,12 @@ impl UsedRanges {
         let parts = slots.into_iter().flat_map(|(slot, streams)| {
             let (heads, others) = layout.room(slot.kind.warps(), slot.kind.each()).unwrap_or_default();
             let others = slot.heads + heads..slot.heads + heads + others;
-            let first = if streams { slot.heads } else { others.start };
-            [first..others.end, slot.tracks..slot.tracks + slot.track_bytes()]
+            let part = match layout.hashes {
+                true => others.end..others.end + layout.sum_bytes(),
+                false if streams => slot.heads..others.end,
+                false => others,
+            };
+            [part, slot.tracks..slot.tracks + slot.track_bytes()]
         });
         // Nodes of graphs may write to a slot in the other generation's arena.
         let own =
@@ -363,7 +386,8 @@ impl Arena {
     /// Takes memory for a launch, with or without a context. Returns `None` if there is not enough.
     pub fn carve(&mut self, kind: ContextKind, context: bool) -> Option<Slot> {
         let (heads, finals) = self.layout.room(kind.warps, kind.each())?;
-        let bytes = heads.checked_add(finals)?.checked_next_multiple_of(256)?;
+        let bytes = heads.checked_add(finals)?.checked_add(self.layout.sum_bytes())?;
+        let bytes = bytes.checked_next_multiple_of(256)?;
         let tracks = kind.tracks().bytes(kind.recorded())?;
         let regions = if tracks > 0 { below(self.back, tracks, 1 << kind.tracks().log)? } else { self.back };
         let back = regions.checked_sub(bytes)? / 256 * 256;
@@ -429,6 +453,9 @@ pub(super) fn refused(layout: &Layout, plan: &prlx_plan::Plan, kernel: FuncId) -
             plan.request.level.label()
         ));
     }
+    if plan.request.launch_hashes != layout.hashes {
+        return Some("its code and the recording differ in whether they hash whole launches".to_owned());
+    }
     let function = plan.functions.get(kernel.index()).zip(plan.module.functions.get(kernel.index()));
     let Some((planned, function)) = function else { return Some("its kernel is not in its plan".into()) };
     planned.skipped.clone().or_else(|| function.skipped.clone())
@@ -465,8 +492,8 @@ mod tests {
             (Level::Probe, 0),
             (Level::Probe, (3 << 20) + 1),
         ] {
-            assert_eq!(Layout::new(level, 512 << 10, tables), None);
-            let layout = Layout::new(level, 8 << 20, tables).unwrap();
+            assert_eq!(Layout::new(level, false, 512 << 10, tables), None);
+            let layout = Layout::new(level, false, 8 << 20, tables).unwrap();
             let base = 7 * layout.chunk();
             assert!(layout.total() <= 8 << 20, "{level:?} {}", layout.total());
             let areas = [layout.area(base, 0), layout.area(base, 1)];
@@ -485,7 +512,7 @@ mod tests {
 
     #[test]
     fn an_arena_is_carved_from_both_ends() {
-        let layout = Layout::new(Level::Fingerprint, 4 << 20, 0).unwrap();
+        let layout = Layout::new(Level::Fingerprint, false, 4 << 20, 0).unwrap();
         let mut arena = Arena::new(layout, layout.area(0, 0));
         let plan = plan(Level::Fingerprint);
         let launch =
@@ -509,7 +536,7 @@ mod tests {
 
     #[test]
     fn probes_have_records_in_place_of_heads() {
-        let layout = Layout::new(Level::Probe, 4 << 20, 1 << 20).unwrap();
+        let layout = Layout::new(Level::Probe, false, 4 << 20, 1 << 20).unwrap();
         let mut arena = Arena::new(layout, layout.area(0, 0));
         let plan = plan(Level::Probe);
         let launch =
@@ -535,7 +562,7 @@ mod tests {
 
     #[test]
     fn tracks_have_regions_where_cursors_do_not_wrap() {
-        let layout = Layout::new(Level::Probe, 64 << 20, 0).unwrap();
+        let layout = Layout::new(Level::Probe, false, 64 << 20, 0).unwrap();
         assert!(layout.tracked());
         let plan = plan(Level::Probe);
         let of = |warps, lately| {

@@ -43,6 +43,10 @@
 //! markers belong to a launch. Until the size of a kernel's tracks is known from an earlier launch, a launch
 //! gets half of a generation for them.
 //!
+//! # Hashes of launches
+//! A recorder may keep only hashes of whole launches (`launch_hashes`). The device makes them before the copy, so
+//! that the host neither copies nor decodes what the warps left.
+//!
 //! # Use
 //! Create one recorder per context, at its first module, before any kernel runs that waits for the host. If a
 //! call means the per-thread default stream, pass `CU_STREAM_PER_THREAD`. Captured streams get nodes instead
@@ -76,6 +80,7 @@ mod decode_thread;
 mod graph;
 mod handle;
 mod launch;
+mod launch_hashes;
 mod layout;
 mod limits;
 mod shared;
@@ -87,5 +92,6 @@ mod unfinished;
 pub use graph::{NodeId, Replay};
 pub use handle::Recorder;
 pub use launch::{Finished, RecorderMemory, Running, Ticket, UnrecordedReason};
+pub use launch_hashes::PTX as LAUNCH_HASHES;
 pub use limits::{MAX_COPY_WAIT, MAX_LAUNCH_WAIT};
 pub use state::{Counts, HostTimes, TimeSpent};

@@ -12,6 +12,7 @@ use crate::cuda::library::handles::{Event, Stream};
 use crate::cuda::library::mapped::MappedBuffer;
 use crate::cuda::library::open::Library;
 use crate::cuda::recorder::launch::UnrecordedReason;
+use crate::cuda::recorder::launch_hashes::LaunchHasher;
 use crate::cuda::recorder::layout::{CONTEXT, ContextKind, Layout, ProbeContext, Slot};
 use crate::cuda::recorder::limits::{MAX_DELIVERY_WAIT, MAX_LAUNCH_WAIT, NOTICED, SPIN, STALL, UPLOAD};
 use crate::cuda::recorder::state::{AwaitedEvent, Generation, Phase, Placement, State};
@@ -21,6 +22,8 @@ use crate::session::NO_ROOM;
 pub(super) struct Shared {
     pub(super) library: Library,
     pub(super) layout: Layout,
+    /// Hashes launches, if the layout says so.
+    pub(super) hasher: Option<LaunchHasher>,
     /// Address of the device memory.
     pub(super) base: u64,
     /// That memory, if it is the host's. Its content survives the context.
