@@ -531,15 +531,20 @@ fn hashes_of(plan: &Plan, streams: &Streams) -> StreamHashes {
 
 #[test]
 fn hashes_of_launches_are_those_of_their_streams() {
-    // One CTA, several, more than the kernel has threads, and more launches than one kernel takes.
-    let sizes: Vec<u32> = [1, 5, 700].into_iter().chain(std::iter::repeat_n(2, 60)).collect();
+    // One CTA, several, and more than the kernel has threads; more launches at a time than one kernel takes;
+    // then in every order, so that sums lie where other launches had their hashes.
+    let sizes: Vec<u32> =
+        [1, 5, 700].into_iter().chain([2; 60]).chain((0..300).map(|i| i * i % 211 + 1)).collect();
     let record = |launch_hashes| {
         let request = RecordingRequest { launch_hashes, ..RecordingRequest::new(Level::Fingerprint) };
         let app = App::with(&request);
-        let (recorder, all) = app.recorder(16 << 20);
+        let (recorder, all) = app.recorder(2 << 20);
         let (plan, stream) = (app.plan(), app.stream());
         for (i, ctas) in (0..).zip(&sizes) {
             assert!(app.recorded(&recorder, &plan, i, *ctas, stream));
+            if i % 63 == 62 {
+                assert_eq!(app.synchronize(), 0);
+            }
         }
         assert_eq!(recorder.finish(Duration::from_secs(20)).0.recorded, sizes.len() as u64);
         let mut all = std::mem::take(&mut *all.lock().unwrap());

@@ -439,7 +439,7 @@ impl CopyThread {
             return Ok(None);
         }
         if let Some(hasher) = &shared.hasher {
-            hasher.start(&shared.layout, launches, self.stream)?;
+            hasher.start(launches, self.stream)?;
         }
         self.bulk.copy_from_device(self.stream, &[(area.cursor, 8)])?;
         if !self.settle(shared)? {

@@ -18,7 +18,7 @@ use crate::cuda::recorder::decode_thread;
 use crate::cuda::recorder::handle::Recorder;
 use crate::cuda::recorder::launch::{Finished, RecorderMemory};
 use crate::cuda::recorder::launch_hashes::LaunchHasher;
-use crate::cuda::recorder::layout::{CONTEXT, Layout, NODES};
+use crate::cuda::recorder::layout::{Layout, NODES};
 use crate::cuda::recorder::limits::{COPY_PART, STAGED, STAGING, START};
 use crate::cuda::recorder::shared::Shared;
 use crate::cuda::recorder::size_estimate::SizeHistory;
@@ -105,7 +105,7 @@ impl Recorder {
         let hasher = hashes.map(|image| LaunchHasher::new(library, image)).transpose().map_err(failed)?;
         let (stream, upload_stream) =
             (library.create_stream().map_err(failed)?, library.create_stream().map_err(failed)?);
-        let mut upload = PinnedBuffer::new(library, 64 * CONTEXT as usize).map_err(failed)?;
+        let mut upload = PinnedBuffer::new(library, 64 * layout.context() as usize).map_err(failed)?;
         let staging = (0..STAGING)
             .map(|_| PinnedBuffer::new(library, STAGED))
             .collect::<Result<_, _>>()

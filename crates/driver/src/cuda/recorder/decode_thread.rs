@@ -202,7 +202,7 @@ impl<'a> BatchMemory<'a> {
     /// The hashes of a launch, if these are all that is kept.
     fn hashes(&self, placed: &PlacedLaunch) -> DecodedStreams {
         let (first, last) = wanted(&placed.plan.request, &placed.launch);
-        let bytes = self.part(self.layout.sums(&placed.slot), 0, launch_hashes::BYTES);
+        let bytes = self.part(placed.slot.sums, 0, launch_hashes::BYTES);
         let hashes = launch_hashes::read(placed.plan.finals, last - first, bytes);
         DecodedStreams { hashes, ..DecodedStreams::default() }
     }

@@ -2,7 +2,8 @@
 //!
 //! The memory has the contexts of graph nodes, then the tables of probe programs, then two generations. A
 //! generation has the pool, the bucket (one chunk), the cursor and the magazines, and the arena. In the
-//! arena, contexts grow from the front; heads and final hashes of launches grow from the back. Probe programs
+//! arena, contexts grow from the front, and so do the sums of launches of which only hashes are kept; heads and
+//! final hashes of launches grow from the back. Probe programs
 //! have no streams: the pool is one chunk, and records and track regions take the place of hashes.
 //!
 //! # Invariants
@@ -147,17 +148,17 @@ impl Layout {
         let heads = if self.level == Level::Probe { 0 } else { self.heads() };
         Some((warps.checked_mul(heads)?, warps.checked_mul(each)?))
     }
-    /// Address of the sums of a launch, behind what its warps write at their end.
-    pub fn sums(&self, slot: &Slot) -> u64 {
-        slot.finals + self.room(slot.kind.warps, slot.kind.each()).unwrap_or_default().1
-    }
-    /// Bytes of these sums.
-    fn sum_bytes(&self) -> u64 {
+    /// Bytes of the sums that a launch's hashes are made of.
+    fn sums(&self) -> u64 {
         if self.hashes { launch_hashes::BYTES } else { 0 }
     }
-    /// Bytes of a warp's heads.
+    /// Bytes of a context in an arena, with the sums behind it.
+    pub fn context(&self) -> u64 {
+        CONTEXT + self.sums()
+    }
+    /// Bytes of a warp's heads. Where only hashes are kept, warps write no streams.
     fn heads(&self) -> u64 {
-        self.shape.heads(WARP) * Head::SIZE as u64
+        if self.hashes { 0 } else { self.shape.heads(WARP) * Head::SIZE as u64 }
     }
 }
 
@@ -265,6 +266,9 @@ impl ContextKind {
 pub(super) struct Slot {
     /// Context of the launch; 0 for a node of a graph, whose context lies elsewhere.
     pub context: u64,
+    /// The sums that its hashes are made of, if only hashes are kept. They lie among contexts, where memory is
+    /// zero at first.
+    pub sums: u64,
     pub heads: u64,
     /// Final hashes, or records of a probe program.
     pub finals: u64,
@@ -295,20 +299,21 @@ impl UsedRanges {
     /// zero, and are left out. A short gap between two ranges costs less than another copy, so it counts as
     /// used.
     pub fn of(layout: &Layout, arena: &Arena, slots: impl IntoIterator<Item = (Slot, bool)>) -> UsedRanges {
-        let (start, bytes) = arena.used();
+        let arena = arena.area.arena..arena.area.arena + layout.arena;
         let parts = slots.into_iter().flat_map(|(slot, streams)| {
             let (heads, others) = layout.room(slot.kind.warps(), slot.kind.each()).unwrap_or_default();
             let others = slot.heads + heads..slot.heads + heads + others;
             let part = match layout.hashes {
-                true => others.end..others.end + layout.sum_bytes(),
+                true => slot.sums..slot.sums + layout.sums(),
                 false if streams => slot.heads..others.end,
                 false => others,
             };
             [part, slot.tracks..slot.tracks + slot.track_bytes()]
         });
         // Nodes of graphs may write to a slot in the other generation's arena.
-        let own =
-            |part: &Range<u64>| start <= part.start && part.start < part.end && part.end <= start + bytes;
+        let own = |part: &Range<u64>| {
+            arena.start <= part.start && part.start < part.end && part.end <= arena.end
+        };
         let mut parts: Vec<Range<u64>> = parts.filter(own).collect();
         parts.sort_by_key(|part| part.start);
         let mut used = UsedRanges::default();
@@ -386,21 +391,22 @@ impl Arena {
     /// Takes memory for a launch, with or without a context. Returns `None` if there is not enough.
     pub fn carve(&mut self, kind: ContextKind, context: bool) -> Option<Slot> {
         let (heads, finals) = self.layout.room(kind.warps, kind.each())?;
-        let bytes = heads.checked_add(finals)?.checked_add(self.layout.sum_bytes())?;
-        let bytes = bytes.checked_next_multiple_of(256)?;
+        let bytes = heads.checked_add(finals)?.checked_next_multiple_of(256)?;
         let tracks = kind.tracks().bytes(kind.recorded())?;
         let regions = if tracks > 0 { below(self.back, tracks, 1 << kind.tracks().log)? } else { self.back };
         let back = regions.checked_sub(bytes)? / 256 * 256;
+        let sums = self.layout.sums();
         let front = if context { CONTEXT } else { 0 };
-        if back < self.front.checked_add(front)? {
+        if back < self.front.checked_add(front + sums)? {
             return None;
         }
         self.back = back;
         let at = self.front;
-        self.front += front;
+        self.front += front + sums;
         let finals = if finals > 0 { self.back + heads } else { 0 };
         let tracks = if tracks > 0 { regions } else { 0 };
-        Some(Slot { context: if context { at } else { 0 }, heads: self.back, finals, tracks, kind })
+        let context = if context { at } else { 0 };
+        Some(Slot { context, sums: at + front, heads: self.back, finals, tracks, kind })
     }
     /// The context of a slot.
     pub fn context(&self, slot: &Slot) -> Context {

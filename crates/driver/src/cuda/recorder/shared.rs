@@ -13,7 +13,7 @@ use crate::cuda::library::mapped::MappedBuffer;
 use crate::cuda::library::open::Library;
 use crate::cuda::recorder::launch::UnrecordedReason;
 use crate::cuda::recorder::launch_hashes::LaunchHasher;
-use crate::cuda::recorder::layout::{CONTEXT, ContextKind, Layout, ProbeContext, Slot};
+use crate::cuda::recorder::layout::{ContextKind, Layout, ProbeContext, Slot};
 use crate::cuda::recorder::limits::{MAX_DELIVERY_WAIT, MAX_LAUNCH_WAIT, NOTICED, SPIN, STALL, UPLOAD};
 use crate::cuda::recorder::state::{AwaitedEvent, Generation, Phase, Placement, State};
 use crate::session::NO_ROOM;
@@ -109,8 +109,9 @@ impl Shared {
                 slots.extend(g.arena.carve(kind, true));
             }
             let Some(first) = slots.first() else { return Ok(None) };
-            let mut bytes = vec![0; slots.len() * CONTEXT as usize];
-            for (to, slot) in bytes.chunks_exact_mut(CONTEXT as usize).zip(&slots) {
+            let each = self.layout.context() as usize;
+            let mut bytes = vec![0; slots.len() * each];
+            for (to, slot) in bytes.chunks_exact_mut(each).zip(&slots) {
                 let context = g.arena.context(slot).to_bytes();
                 to[..context.len()].copy_from_slice(&context);
             }

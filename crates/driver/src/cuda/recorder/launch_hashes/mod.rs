@@ -17,7 +17,6 @@ use kernel::{NAME, PART, PARTS, THREADS};
 use prlx_trace::device::Finals;
 use prlx_trace::launch::StreamHashes;
 
-use super::layout::Layout;
 use super::state::{Ownership, PlacedLaunch};
 use crate::cuda::library::failure::Failure;
 use crate::cuda::library::handles::{Function, Stream};
@@ -78,9 +77,9 @@ impl LaunchHasher {
     ///
     /// # Errors
     /// If a driver call fails.
-    pub fn start(&self, layout: &Layout, launches: &[PlacedLaunch], stream: Stream) -> Result<(), Failure> {
+    pub fn start(&self, launches: &[PlacedLaunch], stream: Stream) -> Result<(), Failure> {
         let own = launches.iter().filter(|placed| placed.ownership == Ownership::Exclusive);
-        let parts: Vec<Part> = own.flat_map(|placed| parts(layout, placed)).collect();
+        let parts: Vec<Part> = own.flat_map(parts).collect();
         for some in parts.chunks(PARTS) {
             let mut bytes = [0; PARTS * PART];
             for (to, part) in bytes.chunks_exact_mut(PART).zip(some) {
@@ -98,10 +97,10 @@ impl LaunchHasher {
 }
 
 /// The parts of a launch that have words.
-fn parts(layout: &Layout, placed: &PlacedLaunch) -> impl Iterator<Item = Part> {
+fn parts(placed: &PlacedLaunch) -> impl Iterator<Item = Part> {
     let PlacedLaunch { plan, slot, launch, .. } = placed;
     let (first, last) = wanted(&plan.request, launch);
-    let (each, sums) = (slot.kind.each(), layout.sums(slot));
+    let (each, sums) = (slot.kind.each(), slot.sums);
     let (finals, warps) = (slot.finals + first * each, (last - first) as u32);
     words(plan.finals).into_iter().zip(0..).filter(move |((from, to), _)| from < to && warps > 0).map(
         move |((from, to), kind)| Part {
