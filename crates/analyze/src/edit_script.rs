@@ -35,77 +35,124 @@ pub fn edits(a: &[u64], b: &[u64]) -> Option<Vec<Edit>> {
     if a.is_empty() || b.is_empty() {
         return Some(vec![Edit { a: head..head + a.len(), b: head..head + b.len() }]);
     }
-    let steps = edit(a, b)?;
+    let most = MAX_EDIT.min(MAX_WORK / (a.len() + b.len())).max(1);
+    let mut rows = Rows::default();
+    if !rows.search(a, b, most) {
+        return None;
+    }
+    let (mut x, mut y) = (0, 0);
     let mut out: Vec<Edit> = Vec::new();
-    for (x, y, inserted) in steps {
-        let (x, y) = (head + x, head + y);
-        let (dx, dy) = if inserted { (0, 1) } else { (1, 0) };
-        match out.last_mut().filter(|r| r.a.end == x && r.b.end == y) {
-            Some(run) => (run.a.end, run.b.end) = (x + dx, y + dy),
-            None => out.push(Edit { a: x..x + dx, b: y..y + dy }),
-        }
+    let end = Run { a: a.len(), b: b.len(), len: 0 };
+    for Run { a, b, len } in rows.path().into_iter().filter(|run| run.len > 0).chain([end]) {
+        let edit = Edit { a: head + x..head + a, b: head + y..head + b };
+        out.extend(Some(edit).filter(|edit| !edit.a.is_empty() || !edit.b.is_empty()));
+        (x, y) = (a + len, b + len);
     }
     Some(out)
 }
 
-/// Myers' algorithm: for each number of edits the furthest point on each diagonal, then back along the path.
-/// Returns single steps in order: the position in `a`, the position in `b`, and whether `b`'s element is
-/// inserted (else `a`'s is removed).
-fn edit(a: &[u64], b: &[u64]) -> Option<Vec<(usize, usize, bool)>> {
-    let (n, m) = (a.len() as i64, b.len() as i64);
-    let most = MAX_EDIT.min(MAX_WORK / (a.len() + b.len())).max(1).min(a.len() + b.len()) as i64;
-    let mut history: Vec<Vec<i64>> = Vec::new();
-    // `furthest[k + d]` is x on diagonal k = x - y.
-    let mut furthest: Vec<i64> = vec![0];
-    for d in 0..=most {
-        let at = |v: &[i64], k: i64| v.get((k + d - 1) as usize).copied().unwrap_or(-1);
-        let mut next = vec![-1; (2 * d + 1) as usize];
-        let mut done = false;
-        for k in (-d..=d).step_by(2) {
-            let mut x = if d == 0 {
-                0
-            } else if k == -d || (k != d && at(&furthest, k - 1) < at(&furthest, k + 1)) {
-                at(&furthest, k + 1)
-            } else {
-                at(&furthest, k - 1) + 1
-            };
-            // Neighbours beyond the end of a sequence lead nowhere.
-            if x < 0 || x > n || x - k < 0 || x - k > m {
-                continue;
-            }
-            while x < n && x - k < m && a[x as usize] == b[(x - k) as usize] {
-                x += 1;
-            }
-            next[(k + d) as usize] = x;
-            if x == n && x - k == m {
-                done = true;
-                break;
-            }
-        }
-        history.push(std::mem::replace(&mut furthest, next));
-        if done {
-            return Some(back(&history, n, m));
-        }
-    }
-    None
+/// Adjacent elements of `a` and `b` that are equal one to one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Run {
+    /// The first of them in `a`.
+    pub a: usize,
+    /// The first of them in `b`.
+    pub b: usize,
+    /// Number of elements.
+    pub len: usize,
 }
 
-/// Walks from the end to the start. `history[d]` holds the furthest points before edit `d`.
-fn back(history: &[Vec<i64>], n: i64, m: i64) -> Vec<(usize, usize, bool)> {
-    let (mut x, mut y) = (n, m);
-    let mut out = Vec::new();
-    for d in (1..history.len() as i64).rev() {
-        let known = &history[d as usize];
-        let at = |k: i64| known.get((k + d - 1) as usize).copied().unwrap_or(-1);
-        let k = x - y;
-        let down = k == -d || (k != d && at(k - 1) < at(k + 1));
-        let from = if down { k + 1 } else { k - 1 };
-        x = at(from);
-        y = x - from;
-        out.push((x.max(0) as usize, y.max(0) as usize, down));
+/// The search of Myers' algorithm (E. W. Myers, "An O(ND) Difference Algorithm and Its Variations", 1986): by
+/// number of edits, how far each diagonal leads in `a`.
+///
+/// The row of `d` edits has `d + 1` diagonals: number `i` is `x - y = 2 * i - d`. Deleting from `i - 1` and
+/// inserting from `i` of the row before lead to `i`.
+#[derive(Default)]
+pub struct Rows {
+    /// The rows one after another; negative where a diagonal leads out of the sequences.
+    all: Vec<i64>,
+    /// Number of edits of the last row.
+    edits: usize,
+}
+
+/// A diagonal that leads nowhere.
+const OUT: i64 = i64::MIN / 4;
+
+impl Rows {
+    fn row(&self, edits: usize) -> &[i64] {
+        let start = edits * (edits + 1) / 2;
+        &self.all[start..self.all.len().min(start + edits + 1)]
     }
-    out.reverse();
-    out
+
+    /// Fills rows until one reaches the ends of both sequences, and returns true; false if it takes more than
+    /// `most` edits.
+    pub fn search<T: PartialEq>(&mut self, a: &[T], b: &[T], most: usize) -> bool {
+        self.all.clear();
+        for edits in 0..=most {
+            self.edits = edits;
+            for i in 0..=edits {
+                let x = if edits == 0 { 0 } else { self.step(edits, i).1 };
+                let y = x + edits as i64 - 2 * i as i64;
+                let (Some(rest_a), Some(rest_b)) = (rest(a, x), rest(b, y)) else {
+                    self.all.push(OUT);
+                    continue;
+                };
+                let equal = rest_a.iter().zip(rest_b).take_while(|(p, q)| p == q).count();
+                self.all.push(x + equal as i64);
+                if equal == rest_a.len() && equal == rest_b.len() {
+                    return true;
+                }
+            }
+        }
+        false
+    }
+
+    /// How the best edit leads to diagonal `i`: whether by an insertion, and where in `a`.
+    fn step(&self, edits: usize, i: usize) -> (bool, i64) {
+        let before = self.row(edits - 1);
+        let deleted = i.checked_sub(1).map_or(OUT, |i| before[i] + 1);
+        match before.get(i) {
+            Some(&inserted) if inserted >= deleted => (true, inserted),
+            _ => (false, deleted),
+        }
+    }
+
+    /// The diagonal of the last row that leads furthest on both sides together.
+    fn furthest(&self) -> usize {
+        let row = self.row(self.edits);
+        let best = (0..row.len()).rev().max_by_key(|&i| 2 * row[i] - 2 * i as i64);
+        best.unwrap_or(0)
+    }
+
+    /// Where a diagonal leads.
+    fn point(&self, edits: usize, i: usize) -> (usize, usize) {
+        let x = self.row(edits)[i].max(0) as usize;
+        (x, (x + edits).saturating_sub(2 * i))
+    }
+
+    /// How far the search got in both sequences.
+    pub fn end(&self) -> (usize, usize) {
+        self.point(self.edits, self.furthest())
+    }
+
+    /// The runs on the way to [`Rows::end`], in order. Some have no elements.
+    pub fn path(&self) -> Vec<Run> {
+        let (mut out, mut i) = (Vec::new(), self.furthest());
+        for d in (0..=self.edits).rev() {
+            let (x, y) = self.point(d, i);
+            let (inserted, from) = if d == 0 { (false, 0) } else { self.step(d, i) };
+            let len = x - from.max(0) as usize;
+            out.push(Run { a: x - len, b: y - len, len });
+            i -= usize::from(d > 0 && !inserted);
+        }
+        out.reverse();
+        out
+    }
+}
+
+/// A sequence from a place on, if there is such a place.
+fn rest<T>(of: &[T], at: i64) -> Option<&[T]> {
+    of.get(usize::try_from(at).ok()?..)
 }
 
 /// How trips of one loop match on both sides. Indices count from 0.

@@ -80,7 +80,7 @@ structures! {
 
     /// Hashes of the streams of all recorded warps of a launch. They compare launches of one build, whose
     /// warps are recorded alike. The recorder that makes them defines their values.
-    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
     pub struct StreamHashes {
         /// Number of recorded warps.
         pub warps: u64,

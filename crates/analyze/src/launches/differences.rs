@@ -98,7 +98,12 @@ pub(super) fn masked(launches: [&Launch; 2]) -> [Vec<u8>; 2] {
         l.params.get(offset as usize..).and_then(|p| p.first_chunk()).map(|word| u64::from_le_bytes(*word))
     };
     let tells = |l: &Launch| !l.pointees.is_empty() || l.args.iter().any(|arg| arg.bytes.is_some());
-    let known: Vec<u32> = if launches.into_iter().any(tells) {
+    let known: Vec<u32> = if one_is_undigested(launches) {
+        // Only one side knows its pointers, and the other one has the same parameters.
+        let all = launches.into_iter().flat_map(|l| &l.pointees);
+        let address = |offset: u32| launches.iter().all(|l| word(l, offset).is_some_and(may_be_address));
+        all.map(|p| p.offset).filter(|o| address(*o)).collect()
+    } else if launches.into_iter().any(tells) {
         launches[0].pointees.iter().map(|p| p.offset).filter(|o| both(*o)).collect()
     } else {
         let end = launches[0].params.len() as u32;
@@ -114,6 +119,11 @@ pub(super) fn masked(launches: [&Launch; 2]) -> [Vec<u8>; 2] {
     })
 }
 
+/// Whether one launch alone has no digests although they were wanted. What its parameters point to is not known.
+fn one_is_undigested([a, b]: [&Launch; 2]) -> bool {
+    a.undigested.is_some() != b.undigested.is_some()
+}
+
 /// Whether a word may be an address of device memory. Sizes and counts are smaller, and floating-point
 /// numbers of eight bytes larger.
 fn may_be_address(word: u64) -> bool {
@@ -127,6 +137,9 @@ fn pointees(
     digests: bool,
     put: &mut impl FnMut(LaunchPart, &str, [String; 2]),
 ) {
+    if one_is_undigested(launches) {
+        return;
+    }
     let [a, b] = launches;
     let of = |l: &Launch, offset: u32| l.pointees.iter().find(|p| p.offset == offset).copied();
     let offsets: BTreeSet<u32> = a.pointees.iter().chain(&b.pointees).map(|p| p.offset).collect();
@@ -157,5 +170,28 @@ fn place(m: &Module, l: &Launch, offset: u32) -> String {
         Some(p) if p.offset == offset => p.name.clone(),
         Some(p) => format!("{}+{}", p.name, offset - p.offset),
         None => format!("parameter at {offset}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pointers_that_one_side_alone_knows_are_no_difference() {
+        let launch = |words: [u64; 2]| Launch {
+            params: words.iter().flat_map(|word| word.to_le_bytes()).collect(),
+            ..Launch::default()
+        };
+        let module = Module::default();
+        let told = |a: &Launch, b: &Launch| differences([&module, &module], [a, b], true);
+        let pointee = Pointee { offset: 0, bytes: 64, digested: 64, before: Some(1), after: Some(2) };
+        let a = Launch { pointees: vec![pointee], ..launch([0x7f00_1234_5600, 5]) };
+        let b = Launch { undigested: Some("no room".to_owned()), ..launch([0x7f00_9876_5400, 5]) };
+        assert_eq!(told(&a, &b), []);
+        // Numbers still count, and so does a pointer where both sides were looked at.
+        let other = Launch { params: launch([0x7f00_9876_5400, 6]).params, ..b.clone() };
+        assert_eq!(told(&a, &other).len(), 1);
+        assert_eq!(told(&a, &Launch { undigested: None, ..b })[0].values[1], "no pointer");
     }
 }

@@ -17,6 +17,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use prlx_trace::launch::StreamHashes;
 use prlx_trace::{Launch, Recording, Trace};
 
 use crate::report::FoldedLaunches;
@@ -42,7 +43,10 @@ pub(crate) struct Candidate<'a> {
 type Configuration = (u128, [u32; 9], u32);
 
 /// What must be equal for a launch to repeat another.
-type Same<'a> = (&'a str, Configuration, &'a [u8], u64, Vec<(u32, Option<u64>)>, &'a Option<String>);
+type Same<'a> = (&'a str, Configuration, &'a [u8], StreamsId, Vec<(u32, Option<u64>)>, &'a Option<String>);
+
+/// What stands for a launch's streams: their hash, and the hashes that were kept in place of them.
+type StreamsId = (u64, Option<StreamHashes>);
 
 impl<'a> Candidate<'a> {
     fn launch(&self) -> &'a Launch {
@@ -62,6 +66,7 @@ impl<'a> Candidate<'a> {
         let l = self.launch();
         let streams = Some(self.recording.streams.root()).filter(|root| *root != 0)?;
         let left = l.pointees.iter().map(|p| (p.offset, p.after)).collect();
+        let streams = (streams, l.hashes);
         Some((self.kernel, self.configuration(trace), &l.params, streams, left, &l.skipped))
     }
 
@@ -208,5 +213,16 @@ mod tests {
         };
         assert_eq!(with(9, 9), (vec![0], vec![("a".to_owned(), 0, 2, false)]));
         assert_eq!(with(8, 9).0, [0, 1, 2], "memory changed");
+    }
+
+    #[test]
+    fn launches_with_other_hashes_do_not_fold() {
+        let mut all = launches("a1 a1 a1");
+        for (i, (_, r)) in (0..).zip(&mut all) {
+            let (before, after) = (Some(9), Some(9));
+            r.launch.pointees = vec![Pointee { offset: 0, bytes: 8, digested: 8, before, after }];
+            r.launch.hashes = Some(StreamHashes { control: i % 2, ..StreamHashes::default() });
+        }
+        assert_eq!(fold(&all).0, [0, 1]);
     }
 }

@@ -8,6 +8,8 @@
 //! Events of the same site have the same node on both sides. The seed of the table is drawn once per process,
 //! so a file cannot provoke collisions. Nodes do not depend on the seed.
 
+use prlx_analyze::edit_script::Run;
+
 use crate::v1::EventBytes;
 
 use super::fast_hash::FastHash;
@@ -28,17 +30,6 @@ pub(super) struct Nodes {
     pub straight_line: bool,
     /// Runs of equal sites, in ascending order on both sides.
     pub runs: Vec<Run>,
-}
-
-/// Events of A and B that match one to one.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Run {
-    /// The first of A's events.
-    pub a: usize,
-    /// The first of B's events.
-    pub b: usize,
-    /// Number of events.
-    pub len: usize,
 }
 
 /// The nodes of A in the previous warp. Most warps of a launch visit the same sites in the same order.

@@ -1,6 +1,6 @@
 //! Aligns two streams without loops by their sites alone.
 //!
-//! Straight-line streams match where their sites are equal. Other streams match by Myers' algorithm in
+//! Straight-line streams match where their sites are equal. Other streams match by shortest edit scripts in
 //! windows. A window goes as far as a bounded number of edits reaches, and the next window starts there. If a
 //! window does not get far enough, the n-th visit of a site on one side matches the n-th visit on the other
 //! side.
@@ -13,7 +13,9 @@
 //! The edit script of each window is the shortest one. That of several windows together may be longer than
 //! the shortest.
 
-use super::nodes::{Nodes, Run};
+use prlx_analyze::edit_script::{Rows, Run};
+
+use super::nodes::Nodes;
 
 /// Maximum number of single insertions and deletions in one window.
 const MAX_EDITS: usize = 96;
@@ -118,13 +120,12 @@ fn windows(a: &[u32], b: &[u32]) -> Option<Vec<Run>> {
     let (mut x, mut y) = (0, 0);
     while x < a.len() || y < b.len() {
         let (a, b) = (&a[x..], &b[y..]);
-        rows.search(a, b);
-        let (edits, at) = rows.furthest();
-        let to = rows.point(edits, at);
+        rows.search(a, b, MAX_EDITS);
+        let to = rows.end();
         if to != (a.len(), b.len()) && to.0 + to.1 < MIN_ADVANCE * MAX_EDITS {
             return None;
         }
-        for run in rows.path(edits, at).into_iter().rev() {
+        for run in rows.path() {
             add(&mut out, Run { a: x + run.a, b: y + run.b, len: run.len });
         }
         (x, y) = (x + to.0, y + to.1);
@@ -132,110 +133,9 @@ fn windows(a: &[u32], b: &[u32]) -> Option<Vec<Run>> {
     Some(out)
 }
 
-/// Myers' algorithm: by number of edits, how far each diagonal leads in `a`.
-///
-/// The row of `d` edits has `d + 1` diagonals: number `i` is `x - y = 2 * i - d`. Deleting from `i - 1` and
-/// inserting from `i` of the row before lead to `i`.
-#[derive(Default)]
-struct Rows {
-    /// The rows one after another; negative where a diagonal leads out of the sequences.
-    all: Vec<i64>,
-}
-
-/// A diagonal that leads nowhere.
-const OUT: i64 = i64::MIN / 4;
-
-impl Rows {
-    /// Where the row of `edits` edits begins.
-    fn start(edits: usize) -> usize {
-        edits * (edits + 1) / 2
-    }
-
-    fn row(&self, edits: usize) -> &[i64] {
-        let start = Rows::start(edits);
-        &self.all[start..self.all.len().min(start + edits + 1)]
-    }
-
-    /// Fills rows until one reaches the ends of both sequences, at most [`MAX_EDITS`].
-    fn search(&mut self, a: &[u32], b: &[u32]) {
-        self.all.clear();
-        for edits in 0..=MAX_EDITS {
-            for i in 0..=edits {
-                let x = if edits == 0 { 0 } else { self.step(edits, i).1 };
-                let y = x + edits as i64 - 2 * i as i64;
-                let (Some(rest_a), Some(rest_b)) = (rest(a, x), rest(b, y)) else {
-                    self.all.push(OUT);
-                    continue;
-                };
-                let equal = rest_a.iter().zip(rest_b).take_while(|(p, q)| p == q).count();
-                self.all.push(x + equal as i64);
-                if equal == rest_a.len() && equal == rest_b.len() {
-                    return;
-                }
-            }
-        }
-    }
-
-    /// How the best edit leads to diagonal `i`: whether by an insertion, and where in `a`.
-    fn step(&self, edits: usize, i: usize) -> (bool, i64) {
-        let before = self.row(edits - 1);
-        let deleted = i.checked_sub(1).map_or(OUT, |i| before[i] + 1);
-        match before.get(i) {
-            Some(&inserted) if inserted >= deleted => (true, inserted),
-            _ => (false, deleted),
-        }
-    }
-
-    /// The diagonal of the last row that leads furthest on both sides together, and that row.
-    fn furthest(&self) -> (usize, usize) {
-        let edits = (0..=MAX_EDITS).rev().find(|&d| Rows::start(d) < self.all.len()).unwrap_or(0);
-        let sum = |&i: &usize| 2 * self.row(edits)[i] - 2 * i as i64;
-        let best = (0..self.row(edits).len()).rev().max_by_key(sum);
-        (edits, best.unwrap_or(0))
-    }
-
-    /// Where a diagonal leads.
-    fn point(&self, edits: usize, i: usize) -> (usize, usize) {
-        let x = self.row(edits)[i].max(0) as usize;
-        (x, (x + edits).saturating_sub(2 * i))
-    }
-
-    /// The runs on the way to a diagonal, last first.
-    fn path(&self, edits: usize, mut i: usize) -> Vec<Run> {
-        let mut out = Vec::new();
-        for d in (0..=edits).rev() {
-            let (x, y) = self.point(d, i);
-            let (inserted, from) = if d == 0 { (false, 0) } else { self.step(d, i) };
-            let len = x - from.max(0) as usize;
-            out.push(Run { a: x - len, b: y - len, len });
-            i -= usize::from(d > 0 && !inserted);
-        }
-        out
-    }
-}
-
-/// A sequence from a place on, if there is such a place.
-fn rest(of: &[u32], at: i64) -> Option<&[u32]> {
-    of.get(usize::try_from(at).ok()?..)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// The length of the longest common subsequence, by the table.
-    fn common(a: &[u32], b: &[u32]) -> usize {
-        let mut row = vec![0; b.len() + 1];
-        for x in a {
-            let mut left = 0;
-            for (j, y) in b.iter().enumerate() {
-                let up = row[j + 1];
-                row[j + 1] = if x == y { left + 1 } else { up.max(row[j]) };
-                left = up;
-            }
-        }
-        row[b.len()]
-    }
 
     fn random() -> impl FnMut(u32) -> u32 {
         let mut seed = 3u64;
@@ -254,18 +154,6 @@ mod tests {
             (x, y) = (r.a + r.len, r.b + r.len);
         }
         runs.iter().map(|r| r.len).sum()
-    }
-
-    #[test]
-    fn short_sequences_match_as_far_as_they_can() {
-        let mut random = random();
-        for _ in 0..3000 {
-            let symbols = 1 + random(6);
-            let a: Vec<u32> = (0..random(30)).map(|_| random(symbols)).collect();
-            let b: Vec<u32> = (0..random(30)).map(|_| random(symbols)).collect();
-            let runs = windows(&a, &b).expect("short");
-            assert_eq!(matched(&a, &b, &runs), common(&a, &b), "{a:?} {b:?}");
-        }
     }
 
     #[test]

@@ -14,14 +14,14 @@ use std::ops::Range;
 
 use crate::v1::{Event, EventBytes, EventKind};
 
-use prlx_analyze::edit_script::{self, TripStep};
+use prlx_analyze::edit_script::{self, Run, TripStep};
 use prlx_analyze::report::FindingKind;
 
 use super::differences::{FindingNumber, Moment, Place, Sink, Trip};
 use super::event_order::{self, Stream};
 use super::fast_hash::FastHash;
 use super::loops::{Loops, NONE};
-use super::nodes::{Nodes, PreviousWarp, Run, site};
+use super::nodes::{Nodes, PreviousWarp, site};
 use super::options::Options;
 use super::parallel::both;
 use super::same_sites;

@@ -2,7 +2,9 @@
 //!
 //! # Invariants
 //! - A launch that enters the queue is written once, with its digests or with the reason why it has none.
-//! - The queue is bounded by the number of digests that `Digests` has room for.
+//! - Digests are taken from the device when they are there, even if their launch is not decoded yet, so that
+//!   others have room.
+//! - A launch waits for room for its digests, for [`MAX_LAUNCH_WAIT`] at most, and not again until there is some.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,7 +12,18 @@ use std::time::{Duration, Instant};
 
 use prlx_driver::cuda::Stream;
 use prlx_driver::cuda::pointee_digest::{DigestStart, Digests, PendingDigest};
+use prlx_driver::cuda::recorder::MAX_LAUNCH_WAIT;
+use prlx_trace::launch::Pointee;
 use prlx_trace::{Launch, Streams};
+
+/// Why a launch has no digests if there is no room for them.
+const FULL: &str = "too many launches with digests are under way";
+
+/// Pause between two looks for room.
+const PAUSE: Duration = Duration::from_micros(50);
+
+/// How many launches are asked for their digests at each launch.
+const ASKED: usize = 8;
 
 /// Maximum time that the end of a context waits for the last digests.
 const MAX_WAIT: Duration = Duration::from_secs(1);
@@ -21,11 +34,34 @@ const STILL_RUNNING: &str = "it still ran when the recording ended";
 /// A launch in the queue.
 struct QueuedLaunch {
     digests: Arc<Digests>,
-    /// `None` while the driver is called.
-    pending: Option<Box<PendingDigest>>,
+    progress: DigestProgress,
     /// What to write, once the launch has ended. The inner `None`: nothing, because the driver refused the
     /// launch.
     ended: Option<Option<(Launch, Streams)>>,
+}
+
+/// How far the digests of a launch are.
+enum DigestProgress {
+    /// The driver is being called.
+    Calling,
+    /// They are in progress.
+    Pending(Box<PendingDigest>),
+    /// They are there.
+    Taken(Vec<Pointee>),
+}
+
+impl QueuedLaunch {
+    /// Takes the digests from the device if they are there. Returns whether they are.
+    fn collect(&mut self) -> bool {
+        self.progress = match std::mem::replace(&mut self.progress, DigestProgress::Calling) {
+            DigestProgress::Pending(mut pending) => match self.digests.done(&mut pending) {
+                true => DigestProgress::Taken(self.digests.take(*pending)),
+                false => DigestProgress::Pending(pending),
+            },
+            other => other,
+        };
+        matches!(self.progress, DigestProgress::Taken(_))
+    }
 }
 
 /// The process's launches that wait for digests.
@@ -38,6 +74,10 @@ struct Queue {
     launches: BTreeMap<u64, QueuedLaunch>,
     /// Numbers of launches that have ended and lack only their digests.
     waiting: VecDeque<u64>,
+    /// Numbers of launches whose digests are not taken from the device.
+    untaken: VecDeque<u64>,
+    /// A launch waited for room in vain.
+    stalled: bool,
 }
 
 impl DigestQueue {
@@ -55,29 +95,56 @@ impl DigestQueue {
         stream: Stream,
         layout: &[(usize, usize)],
     ) -> bool {
-        match digests.before(stream, &launch.params, layout) {
-            DigestStart::NoPointers => return false,
-            DigestStart::Refused(why) => {
-                launch.undigested = Some(why.to_owned());
-                return false;
-            }
-            DigestStart::Started(pending) => {
-                let queued =
-                    QueuedLaunch { digests: Arc::clone(digests), pending: Some(pending), ended: None };
-                self.lock().launches.insert(launch.number, queued);
-            }
+        let mut start = digests.before(stream, &launch.params, layout);
+        let began = Instant::now();
+        while matches!(start, DigestStart::Full) && self.makes_room(began) {
+            start = digests.before(stream, &launch.params, layout);
         }
-        true
+        let why = match start {
+            DigestStart::NoPointers => return false,
+            DigestStart::Full => FULL,
+            DigestStart::Refused(why) => why,
+            DigestStart::Started(pending) => {
+                let (digests, progress) = (Arc::clone(digests), DigestProgress::Pending(pending));
+                let queued = QueuedLaunch { digests, progress, ended: None };
+                let mut queue = self.lock();
+                queue.collect(ASKED);
+                queue.launches.insert(launch.number, queued);
+                queue.untaken.push_back(launch.number);
+                return true;
+            }
+        };
+        launch.undigested = Some(why.to_owned());
+        false
+    }
+
+    /// Takes digests from the device, to make room for others. Returns false if there is none for a launch
+    /// that has waited since `began`.
+    fn makes_room(&self, began: Instant) -> bool {
+        let mut queue = self.lock();
+        let taken = queue.collect(usize::MAX);
+        let late = queue.stalled || began.elapsed() >= MAX_LAUNCH_WAIT;
+        queue.stalled = late && taken == 0;
+        drop(queue);
+        if taken == 0 && !late {
+            std::thread::sleep(PAUSE);
+        }
+        taken > 0 || !late
     }
 
     /// The driver has returned. `accepted`: the launch is in the stream.
     pub fn launch_queued(&self, number: u64, stream: Stream, accepted: bool) {
-        let found = self.lock().launches.get_mut(&number).map(|q| (Arc::clone(&q.digests), q.pending.take()));
-        let Some((digests, Some(mut pending))) = found else { return };
+        let found = self.lock().launches.get_mut(&number).map(|queued| {
+            (
+                Arc::clone(&queued.digests),
+                std::mem::replace(&mut queued.progress, DigestProgress::Calling),
+            )
+        });
+        let Some((digests, DigestProgress::Pending(mut pending))) = found else { return };
         digests.after(&mut pending, stream);
         let mut queue = self.lock();
         let Some(queued) = queue.launches.get_mut(&number) else { return };
-        queued.pending = Some(pending);
+        queued.progress = DigestProgress::Pending(pending);
         if !accepted && queued.ended.is_none() {
             queued.ended = Some(None);
             queue.waiting.push_back(number);
@@ -138,6 +205,8 @@ impl DigestQueue {
         let mut queue = self.lock();
         found.extend(queue.waiting_for(digests).into_iter().filter_map(|number| queue.take(number, true)));
         queue.launches.retain(|_, q| !Arc::ptr_eq(&q.digests, digests));
+        let Queue { launches, untaken, .. } = &mut *queue;
+        untaken.retain(|number| launches.contains_key(number));
         found
     }
 }
@@ -150,19 +219,29 @@ impl Queue {
 
     /// Takes a launch that has ended, if its digests are there. `force`: takes it without digests.
     fn take(&mut self, number: u64, force: bool) -> Option<(Launch, Streams)> {
-        let queued = self.launches.get_mut(&number)?;
-        let done = !force && queued.pending.as_mut().is_some_and(|pending| queued.digests.done(pending));
-        if !done && !force {
+        if !force && !self.launches.get_mut(&number)?.collect() {
             return None;
         }
         self.waiting.retain(|n| *n != number);
-        let QueuedLaunch { digests, pending, ended } = self.launches.remove(&number)?;
-        let found = pending.filter(|_| done).map(|pending| digests.take(*pending));
+        let QueuedLaunch { progress, ended, .. } = self.launches.remove(&number)?;
         let (mut launch, streams) = ended??;
-        match found {
-            Some(found) => launch.pointees = found,
-            None => launch.undigested = Some(STILL_RUNNING.to_owned()),
+        match progress {
+            DigestProgress::Taken(found) => launch.pointees = found,
+            _ => launch.undigested = Some(STILL_RUNNING.to_owned()),
         }
         Some((launch, streams))
+    }
+
+    /// Takes the digests that are there from the device, among the first `count` launches that lack them.
+    /// Returns how many.
+    fn collect(&mut self, count: usize) -> usize {
+        let Queue { launches, untaken, .. } = self;
+        let before = untaken.len();
+        let mut asked = 0;
+        untaken.retain(|number| {
+            asked += 1;
+            asked > count || launches.get_mut(number).is_some_and(|queued| !queued.collect())
+        });
+        before - untaken.len()
     }
 }

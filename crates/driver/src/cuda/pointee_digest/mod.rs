@@ -40,8 +40,13 @@ use crate::error::{Error, ErrorKind};
 
 pub use kernel::PTX;
 
-/// Maximum number of launches whose digests are in progress at the same time.
+/// Number of slots: how many launches' digests can be in progress at the same time. A launch with more than
+/// [`RANGES`] ranges takes several.
 const SLOTS: usize = 1024;
+
+/// Maximum number of ranges of a launch. Kernels have at most 4 KiB of parameters before CUDA 12.1, so at most
+/// 512 pointers.
+const MOST_RANGES: usize = 16 * RANGES;
 
 /// Number of CTAs for each SM.
 const CTAS: u32 = 4;
@@ -81,11 +86,12 @@ type RangedPointee = (Pointee, Option<usize>);
 /// A launch whose digests are in progress. Pass it to [`Digests::after`] and then to [`Digests::take`].
 #[must_use]
 pub struct PendingDigest {
-    slot: DigestSlot,
+    /// One for each [`RANGES`] ranges.
+    slots: Vec<DigestSlot>,
     /// Address and bytes of each range.
     ranges: Vec<[u64; 2]>,
     pointees: Vec<RangedPointee>,
-    /// Whether both kernels and the copy are in the stream.
+    /// Whether all kernels and copies are in the stream.
     whole: bool,
 }
 
@@ -95,6 +101,8 @@ pub enum DigestStart {
     NoPointers,
     /// The first digest was put into the stream.
     Started(Box<PendingDigest>),
+    /// The launch cannot be digested while those that are in progress are.
+    Full,
     /// The launch cannot be digested, for this reason.
     Refused(&'static str),
 }
@@ -155,8 +163,8 @@ impl Digests {
             let ranges = parts.map(|(from, bytes)| [trial + from, bytes]).to_vec();
             let pointee = |i: usize| (Pointee { digested: ranges[i][1], ..Pointee::default() }, Some(i));
             let pointees = (0..ranges.len()).map(pointee).collect();
-            let Some(slot) = self.lock().pop() else { return Ok(Vec::new()) };
-            let mut one = PendingDigest { slot, ranges, pointees, whole: false };
+            let slots = self.lock().pop().into_iter().collect();
+            let mut one = PendingDigest { slots, ranges, pointees, whole: false };
             self.launch(&one, 0, stream)?;
             self.follow(&mut one, stream)?;
             let start = Instant::now();
@@ -207,14 +215,17 @@ impl Digests {
             if pointees.is_empty() {
                 return DigestStart::NoPointers;
             }
-            let Some(slot) = self.lock().pop() else {
-                return DigestStart::Refused("too many launches with digests are under way");
+            let mut free = self.lock();
+            let Some(rest) = free.len().checked_sub(ranges.len().div_ceil(RANGES)) else {
+                return DigestStart::Full;
             };
-            let pending = PendingDigest { slot, ranges, pointees, whole: false };
+            let slots = free.split_off(rest);
+            drop(free);
+            let mut pending = PendingDigest { slots, ranges, pointees, whole: false };
             match self.launch(&pending, 0, stream) {
                 Ok(()) => DigestStart::Started(Box::new(pending)),
                 Err(_) => {
-                    self.lock().push(pending.slot);
+                    self.lock().append(&mut pending.slots);
                     DigestStart::Refused("the driver refused to start the digest")
                 }
             }
@@ -232,25 +243,30 @@ impl Digests {
 
     fn follow(&self, pending: &mut PendingDigest, stream: Stream) -> Result<(), Failure> {
         self.launch(pending, 1, stream)?;
-        let bytes = pending.ranges.len() * 2 * RESULT;
-        pending.slot.results.copy_from_device(stream, &[(pending.slot.address + OUT, bytes)])?;
+        for (slot, ranges) in pending.slots.iter_mut().zip(pending.ranges.chunks(RANGES)) {
+            let bytes = ranges.len() * 2 * RESULT;
+            slot.results.copy_from_device(stream, &[(slot.address + OUT, bytes)])?;
+        }
         pending.whole = true;
         Ok(())
     }
 
     /// Whether the digests are complete. The calling thread may have any context.
     pub fn done(&self, pending: &mut PendingDigest) -> bool {
-        let mut ask = || self.library.with_context(self.context, || pending.slot.results.done());
-        pending.whole
-            && self.library.with_relaxed_capture(&mut ask).is_ok_and(|done| done.is_ok_and(|done| done))
+        let mut ask = || {
+            let done = |slot: &mut DigestSlot| slot.results.done().is_ok_and(|done| done);
+            // The last copy is behind the others.
+            self.library.with_context(self.context, || pending.slots.iter_mut().rev().all(done))
+        };
+        pending.whole && self.library.with_relaxed_capture(&mut ask).is_ok_and(|done| done)
     }
 
     /// Returns the pointees; without digests, if those are not complete.
     pub fn take(&self, mut pending: PendingDigest) -> Vec<Pointee> {
         let done = self.done(&mut pending);
-        let results = if done { pending.slot.results.bytes().unwrap_or_default() } else { &[] };
         let digest = |range: usize, side: usize| {
-            let at = results.get((range * 2 + side) * RESULT..)?;
+            let results = pending.slots.get(range / RANGES).filter(|_| done)?.results.bytes()?;
+            let at = results.get((range % RANGES * 2 + side) * RESULT..)?;
             let (a, rest) = at.split_first_chunk()?;
             let sums = [u64::from_le_bytes(*a), u64::from_le_bytes(*rest.first_chunk()?)];
             Some(digest::concluded(sums, pending.ranges[range][1]))
@@ -261,27 +277,25 @@ impl Digests {
         };
         let found = pending.pointees.iter().map(of).collect();
         if done {
-            self.lock().push(pending.slot);
+            self.lock().append(&mut pending.slots);
         }
         found
     }
 
-    /// Puts the kernel into a stream. `side` is 0 before the launch and 1 after it.
+    /// Puts the kernel into a stream, for each slot. `side` is 0 before the launch and 1 after it.
     fn launch(&self, pending: &PendingDigest, side: u32, stream: Stream) -> Result<(), Failure> {
-        let mut ranges = [0; RANGES * 16];
-        for (to, from) in ranges.chunks_exact_mut(8).zip(pending.ranges.as_flattened()) {
-            to.copy_from_slice(&from.to_le_bytes());
-        }
-        let most = pending.ranges.iter().map(|r| r[1]).max().unwrap_or(0);
-        let ctas = most.div_ceil(SHARE).clamp(1, self.ctas.into()) as u32;
-        let grid = [ctas, pending.ranges.len() as u32];
-        let (slot, side) = (pending.slot.address.to_le_bytes(), side.to_le_bytes());
-        match pending.ranges.is_empty() {
-            true => Ok(()),
-            false => {
-                self.library.launch_in_stream(self.function, stream, grid, THREADS, &[&slot, &side, &ranges])
+        for (slot, some) in pending.slots.iter().zip(pending.ranges.chunks(RANGES)) {
+            let mut ranges = [0; RANGES * 16];
+            for (to, from) in ranges.chunks_exact_mut(8).zip(some.as_flattened()) {
+                to.copy_from_slice(&from.to_le_bytes());
             }
+            let most = some.iter().map(|r| r[1]).max().unwrap_or(0);
+            let ctas = most.div_ceil(SHARE).clamp(1, self.ctas.into()) as u32;
+            let (grid, slot) = ([ctas, some.len() as u32], slot.address.to_le_bytes());
+            let params: [&[u8]; 3] = [&slot, &side.to_le_bytes(), &ranges];
+            self.library.launch_in_stream(self.function, stream, grid, THREADS, &params)?;
         }
+        Ok(())
     }
 
     /// Finds the pointers among the parameters, and the ranges that they lead to.
@@ -297,7 +311,7 @@ impl Digests {
             let next = starts.get(starts.partition_point(|s| *s <= value)).copied();
             next.map_or(info.end, |next| next.min(info.end))
         };
-        let taken = &starts[..starts.len().min(RANGES)];
+        let taken = &starts[..starts.len().min(MOST_RANGES)];
         let mut sizes: Vec<u64> = vec![0; taken.len()];
         let range = |value: u64, info: &PointerInfo| taken.binary_search(&value).ok().filter(|_| ours(info));
         for (_, value, info) in &found {
