@@ -290,7 +290,7 @@ impl Job {
             .map_or(device, |object| WarpSize::of(object.warp_lanes.into()).unwrap_or_default())
     }
 
-    /// Refuses machine code of AMD's where only PTX will do. `what` cannot have it, as "probes".
+    /// Refuses AMD machine code where only PTX will do. `what` cannot have it, as "probes".
     ///
     /// # Errors
     /// If the module is not PTX.
@@ -299,7 +299,7 @@ impl Job {
             return Ok(());
         }
         let text =
-            format!("{}: {} is machine code of AMD's, which {what} cannot have yet", self.name, self.module);
+            format!("{}: {} is AMD machine code, which {what} do not take yet", self.name, self.module);
         Err(Error::new(ErrorKind::Unsupported, text)
             .help("run, record, compare or probe it, or take a module of PTX"))
     }

@@ -162,6 +162,10 @@ impl Launch {
     pub fn warps_per_cta(&self) -> u64 {
         self.warp_size.warps(self.block.volume())
     }
+    /// Number of threads of the grid.
+    pub fn threads(&self) -> u64 {
+        self.grid.volume().saturating_mul(self.block.volume())
+    }
     /// Number of warps of the grid.
     pub fn warps(&self) -> u64 {
         self.grid.volume().saturating_mul(self.warps_per_cta())

@@ -10,6 +10,8 @@ use crate::builds::canonical_form::CanonicalForm;
 use crate::builds::inlining::inline_all;
 use crate::decode::{CheckedModule, DecodeLimits, lockstep};
 
+use crate::report::{Lanes, Warps};
+
 use super::known_lanes::KnownLanes;
 use super::warp_diff::{CanonicalDiff, Compared};
 
@@ -37,6 +39,12 @@ pub(crate) struct Context<'a> {
     /// Both sides have one decode program.
     pub same_program: bool,
     pub limits: DecodeLimits,
+}
+
+/// The warps and lanes of a pair of launches, of which none is compared yet: as many as the larger one has.
+pub(super) fn totals(launches: [&Launch; 2]) -> (Warps, Lanes) {
+    let [warps, lanes] = [Launch::warps, Launch::threads].map(|n| n(launches[0]).max(n(launches[1])));
+    (Warps { total: warps, ..Warps::default() }, Lanes { total: lanes, ..Lanes::default() })
 }
 
 impl Context<'_> {

@@ -7,9 +7,9 @@
 use prlx_trace::launch::StreamHashes;
 
 use crate::launches::order::Exchange;
-use crate::report::{Coverage, HashInfo, Lanes, Warps};
+use crate::report::{Coverage, HashInfo};
 
-use super::context::Context;
+use super::context::{Context, totals};
 
 /// Compares the hashes of both sides, and counts all warps and lanes. Returns which hashes differ; `None` if
 /// none does.
@@ -18,10 +18,8 @@ pub(super) fn compare(
     [a, b]: [StreamHashes; 2],
     coverage: &mut Coverage,
 ) -> Option<HashInfo> {
-    let total = cx.launches.map(|l| l.warps()).into_iter().max().unwrap_or_default();
-    let threads = cx.launches.map(|l| l.grid.volume().saturating_mul(l.block.volume()));
-    let (mut warps, mut lanes) = (Warps { total, ..Warps::default() }, Lanes::default());
-    lanes.total = threads[0].max(threads[1]);
+    let (mut warps, mut lanes) = totals(cx.launches);
+    let total = warps.total;
     let whole = a.warps.min(b.warps) >= total && cx.launches.iter().all(|l| l.fault.is_none());
     let differ = a != b;
     *(match whole {

@@ -18,7 +18,7 @@ use crate::report::{
 };
 
 use super::cluster::FindingClusters;
-use super::context::Context;
+use super::context::{Context, totals};
 use super::launch_hashes;
 use super::launch_selection::SelectedLaunch;
 use super::launch_streams::streams;
@@ -231,10 +231,9 @@ fn work_distribution_differs(pairing: &ModuleMatch, cx: &Context<'_>) -> Option<
 /// compared.
 fn not_compared(mut out: LaunchReport, launches: [&Launch; 2], why: Option<String>) -> LaunchReport {
     let coverage = &mut out.coverage;
-    let threads = launches.map(|l| l.grid.volume().saturating_mul(l.block.volume()));
-    let (warps, lanes) = (launches[0].warps().max(launches[1].warps()), threads[0].max(threads[1]));
-    coverage.warps = Warps { total: warps, missing: warps, ..Warps::default() };
-    coverage.lanes = Lanes { total: lanes, missing: lanes, ..Lanes::default() };
+    let (warps, lanes) = totals(launches);
+    coverage.warps = Warps { missing: warps.total, ..warps };
+    coverage.lanes = Lanes { missing: lanes.total, ..lanes };
     for (elements, l) in coverage.elements.iter_mut().zip(launches) {
         *elements = Elements { recorded: l.totals.recorded, dropped: l.totals.dropped };
     }

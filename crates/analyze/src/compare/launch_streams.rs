@@ -17,7 +17,7 @@ use crate::launches::filter::Filter;
 use crate::report::{Coverage, Lanes, Visits, Warps};
 
 use super::cluster::FindingClusters;
-use super::context::Context;
+use super::context::{Context, totals};
 use super::warp_diff::{LaneOutcome, WarpDiff};
 use super::warps as warp;
 
@@ -38,11 +38,11 @@ pub(crate) fn streams(
 ) -> Result<(), Error> {
     let [ra, rb] = recordings;
     let by_thread = cx.by_thread();
-    let total =
-        if by_thread { cx.launches[0].warps() } else { cx.launches[0].warps().max(cx.launches[1].warps()) };
-    let threads = cx.launches.map(|l| l.grid.volume().saturating_mul(l.block.volume()));
-    let mut warps = Warps { total, ..Warps::default() };
-    let mut lanes = Lanes { total: threads[0].max(threads[1]), ..Lanes::default() };
+    let (mut warps, mut lanes) = totals(cx.launches);
+    if by_thread {
+        warps.total = cx.launches[0].warps();
+    }
+    let total = warps.total;
     // At these levels, decoding reads the launches as well.
     let equal_content_suffices = match ra.launch.level {
         Level::Path | Level::Values | Level::Fingerprint => cx.equal_words_suffice,

@@ -1,4 +1,4 @@
-//! `prlx probe` on machine code of AMD's, on the CPU device: builtins in waves of 32 and of 64 lanes, and the
+//! `prlx probe` on AMD machine code, on the CPU device: builtins in waves of 32 and of 64 lanes, and the
 //! shipped tools on the examples against the same source for CUDA.
 //!
 //! `BLESS=1 cargo test -p prlx-cli --features full --test it amd_probes::` writes the table of tools in
@@ -124,10 +124,10 @@ fn what_does_not_exist_there_is_refused_with_the_place() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_prlx"));
     let out = command.args(["probe", "explain", "bytes"]).arg(&launch).output().unwrap();
     let error = String::from_utf8_lossy(&out.stderr);
-    assert!(error.contains("is machine code of AMD's") && error.contains("of PTX only"), "{error}");
+    assert!(error.contains("is AMD machine code") && error.contains("of PTX only"), "{error}");
     let out = Command::new(env!("CARGO_BIN_EXE_prlx")).arg("cost").arg(&launch).output().unwrap();
     let error = String::from_utf8_lossy(&out.stderr);
-    assert!(error.contains("machine code of AMD's, which measurements of cost cannot have yet"), "{error}");
+    assert!(error.contains("AMD machine code, which measurements of cost do not take yet"), "{error}");
 }
 
 #[test]

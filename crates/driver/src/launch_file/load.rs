@@ -106,7 +106,7 @@ fn read(name: &str, text: &str, files: &Files<'_>, modules: &Modules<'_>) -> Res
     let mut args = arguments(&file, &signature, &view.0, seed, files)?;
     amd::insert_hidden(&mut args, &mut signature, hidden, &config);
     if let Some(before) = file.get("before").filter(|_| object.is_some()) {
-        return Err(before.error("launches before are not supported for machine code of AMD's"));
+        return Err(before.error("launches before are not supported for AMD machine code"));
     }
     let kernel_of = |table: &Table<'_>| kernel::kernel(table, named, &module, &view);
     let before = before::launches(&file, &args, seed, &kernel_of)?;

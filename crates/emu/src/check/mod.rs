@@ -154,7 +154,7 @@ impl Checker {
             let mut log = FindingLog::default();
             let amd = launch.code.exec.is_some();
             if amd && checks.has(Check::Init) {
-                log.unchecked("values that nothing wrote, in machine code of AMD's");
+                log.unchecked("values that nothing wrote, in AMD machine code");
             }
             Box::new(Checker {
                 checks,

@@ -25,7 +25,7 @@ use crate::object_target::{LoweredObject, ObjectTarget};
 use crate::ptx::Routines;
 use crate::tokens::span;
 
-/// Lowers plans to machine code of AMD's.
+/// Lowers plans to AMD machine code.
 #[derive(Debug)]
 pub struct AmdGpu;
 

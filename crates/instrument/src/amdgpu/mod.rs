@@ -1,4 +1,4 @@
-//! Lowers a plan to machine code of AMD's, as functions in a segment behind the code object's own.
+//! Lowers a plan to AMD machine code, as functions in a segment behind the code object's own.
 //!
 //! ```text
 //! code object -> plan -> groups of functions (lower), copied (copy) with routines (compile) ->

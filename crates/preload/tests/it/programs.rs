@@ -380,6 +380,15 @@ fn digested(folder: &Folder, program: &Path, words: &[&str], most: u64) -> Trace
 }
 
 #[test]
+fn queued_launches_wait_for_room_for_digests() {
+    let folder = Folder::new();
+    let Some(program) = folder.program("leave", How::Dlsym) else { return };
+    let trace = digested(&folder, &program, &["many"], 1 << 20);
+    let without: Vec<_> = trace.launches.iter().filter_map(|r| r.launch.undigested.as_ref()).collect();
+    assert_eq!((trace.launches.len(), without), (3000, vec![]));
+}
+
+#[test]
 fn the_culprit_is_the_first_launch_that_gets_the_same_and_leaves_something_else() {
     let folder = Folder::new();
     let Some(program) = folder.program("chain", How::Linked) else { return };

@@ -17,7 +17,7 @@ pub(super) struct Code {
     /// The text of a module of PTX.
     pub(super) text: String,
     pub(super) module: Module,
-    /// Whether it is machine code of AMD's.
+    /// Whether it is AMD machine code.
     pub(super) is_machine_code: bool,
     /// The kernel that the launch file launches.
     pub(super) kernel: Option<String>,

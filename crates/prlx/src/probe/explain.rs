@@ -95,7 +95,7 @@ pub fn explain(script: &Arc<Script>, path: &Path, kernels: &[String]) -> Result<
     let code = Code::load(path)?;
     if code.is_machine_code {
         bail!(
-            "{} is machine code of AMD's, and inserted code is shown of PTX only: use `prlx probe --rewritten`",
+            "{} is AMD machine code, and inserted code is shown of PTX only: use `prlx probe --rewritten`",
             code.name
         );
     }
