@@ -53,7 +53,7 @@ fn functions_with_many_places_call_the_code_that_takes_a_chunk() {
     };
     let [_, _, places] = counts(usize::MAX);
     assert!(places > 2);
-    assert_eq!(counts(63), [0, 0, places]);
+    assert_eq!(counts(RecordingRequest::new(Level::Events).inline_chunks), [0, 0, places]);
     assert_eq!(counts(0), [1, places, 1]);
     // The function with the most places calls, the other one does not.
     let most = (1..places).rev().find(|most| counts(*most)[0] == 1).unwrap();

@@ -96,7 +96,7 @@ const FAULTS: &[(Level, &str, &str, &str, &str)] = &[
 #[rustfmt::skip]
 const FAULTS_OF_CALLS: &[(Level, &str, &str, &str, &str)] = &[
     // What the function does: the link, the pool, the magazine, the row, the end of the stream.
-    (Level::Events, "loops", "and.b32 %prlx_a, %prlx_a, -512", "and.b32 %prlx_a, %prlx_a, -256", "memory at"),
+    (Level::Events, "loops", "and.b32 %prlx_a, %prlx_a, -512", "and.b32 %prlx_a, %prlx_a, -1024", "memory at"),
     (Level::Events, "loops", "mov.u64 %prlx_amount, 512", "mov.u64 %prlx_amount, 256", "memory at"),
     (Level::Events, "loops", "atom.global.add.u64 %prlx_x, [%prlx_magazine], 33554431", "atom.global.add.u64 %prlx_x, [%prlx_magazine], 33554432", "memory at"),
     (Level::Events, "loops", "\tst.global.cg.u64 [%prlx_link], %prlx_x;\n", "", "memory at"),

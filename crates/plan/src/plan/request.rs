@@ -40,9 +40,10 @@ pub struct RecordingRequest {
     pub inline_chunks: usize,
 }
 
-/// Default of [`RecordingRequest::inline_chunks`]. A copy of the code has about 90 instructions, and the
-/// time of ptxas grows faster than their number.
-const INLINE_CHUNKS: usize = 63;
+/// Default of [`RecordingRequest::inline_chunks`]. A copy has about 80 instructions, and the time of ptxas
+/// grows faster than their number. It assembles 80 places in about a second. A call makes kernels use more
+/// registers, so shorter ones keep their copies.
+const INLINE_CHUNKS: usize = 127;
 
 /// Which registers inserted code takes in AMD code.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
