@@ -1,4 +1,4 @@
-//! The inserted function that takes a chunk. Functions with many places call it in place of a copy of its code.
+//! The inserted function that takes a chunk. Functions with many places call it instead of copying its code.
 //!
 //! Its instructions obey the same rules as a snippet's. What it does is checked at each place: the sample
 //! machine executes the call.

@@ -1,8 +1,8 @@
 //! Finds the inserted snippets by comparing two texts token by token.
 //!
 //! A snippet is a statement, a label, a scope or a list entry that contains the prefix, at a position where
-//! one may be. The function that takes a chunk may stand before the first function. Everything else has to be the original's: equal tokens, and equal bytes between them, except
-//! for white space beside a snippet.
+//! one may be. The function that takes a chunk may stand before the first function. Everything else has to be
+//! the original's: equal tokens, and equal bytes between them, except for white space beside a snippet.
 
 use crate::tokens::tokens;
 use prlx_isa::view::{Class, Module};

@@ -39,7 +39,7 @@ fn cases_are_rewritten_as_written_down() {
     assert!(wrong.is_empty(), "not as written (look at them with BLESS=1): {wrong:#?}");
 }
 
-/// A function with more places than the limit calls the code that takes a chunk. The others keep their copies.
+/// A function with more places than the limit calls the code that takes a chunk. Others keep their copies.
 #[test]
 fn functions_with_many_places_call_the_code_that_takes_a_chunk() {
     let path = crate::support::root().join("tests/cases/instrument/calls.ptx");

@@ -94,8 +94,8 @@ impl Lowering<'_> {
         }
     }
 
-    /// The function [`NEXT_CHUNK`]. It takes the lane's cursor, which is behind the last row of its chunk, and
-    /// the address of the context. It returns the cursor at the first row of the next chunk. If the lane
+    /// The function [`NEXT_CHUNK`]. It takes the lane's cursor, which is behind the last row of its chunk,
+    /// and the address of the context. It returns the cursor at the first row of the next chunk. If the lane
     /// writes no more, it returns a cursor that says so, without the rows that are lost at the call.
     pub(in crate::ptx) fn next_chunk(&self, mut s: Snippet<'_>) -> String {
         let name = s.expand(&format!(
