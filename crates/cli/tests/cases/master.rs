@@ -13,26 +13,46 @@
 //! - `refused.txt`: kernels that the CPU device refuses. A line with a target is about that target's module,
 //!   which `crates/emu/tests/cases/outputs.rs` runs and this test does not.
 //!
+//! Kernels of [`CALLS`] also run in a form in which every place calls the code that takes a chunk, which
+//! otherwise only long functions do.
+//!
 //! `PRLX_MASTER=name` runs the kernels whose directory name contains that text.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::corpus::{kernels, label, list};
 use crate::lane_runs::{Run, emulator, observe, program, record, record_in, same, stream};
 use libtest_mimic::{Failed, Trial};
 use prlx_analyze::{CheckedModule, DecodeLimits, Decoder, PathItem, complete_events};
 use prlx_driver::{ErrorKind, Job};
-use prlx_plan::Plan;
+use prlx_plan::{Plan, RecordingRequest};
 use prlx_trace::kernel::SiteClass;
 use prlx_trace::{Level, SiteId, WarpId, WarpSize};
 
 /// Seed 0 is the fair schedule; the others split warps and interleave as they please.
 const SEEDS: &[u64] = &[0, 1, 7];
 
-/// One trial for each kernel of the corpus and each level.
+/// Kernels that also run in the form with calls: loops, device functions with the ABI and recursion, diverged
+/// and exited lanes, CTAs of several shapes, clusters, code at -O0.
+const CALLS: [&str; 10] = [
+    "cuda/bitonic_sort",
+    "cuda/cluster_reduce",
+    "cuda/debug_reduce",
+    "cuda/early_exit",
+    "cuda/levenshtein",
+    "cuda/loaded_loops",
+    "cuda/noinline_call",
+    "cuda/recursion",
+    "cuda/transpose",
+    "cuda/warp_specialised",
+];
+
+/// One trial for each kernel of the corpus and each level, and one more for each kernel of [`CALLS`].
 pub fn trials() -> Vec<Trial> {
     let only = std::env::var("PRLX_MASTER").unwrap_or_default();
-    let folders: Vec<PathBuf> = kernels().into_iter().filter(|f| label(f).contains(&only)).collect();
+    let mut folders = kernels();
+    assert!(CALLS.iter().all(|name| folders.iter().any(|f| label(f) == *name)), "a kernel of CALLS is gone");
+    folders.retain(|f| label(f).contains(&only));
     let (refused, scheduled) = (list("refused.txt"), list("schedule.txt"));
     let mut trials = Vec::new();
     for folder in folders {
@@ -44,10 +64,14 @@ pub fn trials() -> Vec<Trial> {
         for level in Level::RECORDERS.iter().copied() {
             let scheduled =
                 scheduled.get(&name).is_some_and(|of| of.split(',').any(|w| w == "all" || w == level.name()));
-            let folder = folder.clone();
-            trials.push(Trial::test(format!("master/{name} {}", level.name()), move || {
-                one(&folder, level, scheduled)
-            }));
+            let inline_chunks = RecordingRequest::new(level).inline_chunks;
+            for (form, inline_chunks) in [("", inline_chunks), (" with calls", 0)] {
+                if form.is_empty() || CALLS.contains(&name.as_str()) {
+                    let folder = folder.clone();
+                    let trial = move || one(&folder, level, scheduled, inline_chunks);
+                    trials.push(Trial::test(format!("master/{name} {}{form}", level.name()), trial));
+                }
+            }
         }
     }
     trials
@@ -67,9 +91,10 @@ fn refuses(folder: &Path) -> Result<(), Failed> {
     }
 }
 
-fn one(folder: &Path, level: Level, scheduled: bool) -> Result<(), Failed> {
+fn one(folder: &Path, level: Level, scheduled: bool, inline_chunks: usize) -> Result<(), Failed> {
     let mut job = Job::load(&folder.join("launch.toml"))?;
-    let rewrite = prlx_instrument::rewrite(&job.text, &job.module, &program(level, true, &job), &|_| None)?;
+    let request = RecordingRequest { inline_chunks, ..program(level, true, &job) };
+    let rewrite = prlx_instrument::rewrite(&job.text, &job.module, &request, &|_| None)?;
     let (view, _) = prlx_isa::ptx::read(&job.text);
     // Hashes are not decoded: what they hold is what the plan says, and that computed decisions are right is
     // for `path` to show.

@@ -44,6 +44,7 @@ pub fn ptx(source: &str, module: &Module, plan: &Plan) -> Result<Vec<Edit>, Erro
     let mut edits = calls.declarations(&prefix, module);
     let number = Cell::new(0);
     let empty = FunctionPlan::default();
+    let mut next_chunk = None;
     for (index, function) in module.functions.iter().enumerate() {
         let of_plan = if recorded[index] { &plan.functions[index] } else { &empty };
         let lowering = Lowering {
@@ -60,11 +61,32 @@ pub fn ptx(source: &str, module: &Module, plan: &Plan) -> Result<Vec<Edit>, Erro
             chain_ends: chain_ends(function, of_plan),
             arch,
             output: Output::Ptx,
+            calls_next_chunk: chunk_places(plan, of_plan) > plan.request.inline_chunks,
         };
         lowering.lower(&prefix, recorded[index], &number, &mut edits)?;
+        if lowering.calls_next_chunk {
+            next_chunk = Some(lowering);
+        }
+    }
+    if let (Some(lowering), Some(first)) = (next_chunk, module.functions.first()) {
+        let text = lowering.next_chunk(Snippet::new(&prefix, number.get()));
+        edits.push(Edit { at: first.span.start, text });
     }
     edits.sort_by_key(|e| e.at);
     Ok(edits)
+}
+
+/// Number of copies of the code that takes a chunk, if each place of a function has its own.
+fn chunk_places(plan: &Plan, of_plan: &FunctionPlan) -> usize {
+    let insertions: Vec<&Insertion> = of_plan.insertions.iter().collect();
+    let copies = |group: &[&Insertion]| match group[0].action {
+        Action::Reserve { bits } => usize::from(bits > 0),
+        Action::TripEnd { room, .. } => 2 + usize::from(room > 0),
+        Action::Event { .. } | Action::TripEvent { .. } => 1,
+        Action::Checkpoint { .. } | Action::Operands { .. } => 1,
+        _ => 0,
+    };
+    plan.event_groups(&insertions).map(copies).sum()
 }
 
 /// Bits that follow each other in a word, in a basic block with more than [`SHORT`].

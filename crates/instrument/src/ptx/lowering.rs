@@ -46,6 +46,8 @@ pub(super) struct Lowering<'a> {
     /// Number of the target architecture: 80 for sm_80.
     pub(super) arch: u32,
     pub(super) output: Output,
+    /// Whether the code that takes a chunk is a function that this one calls.
+    pub(super) calls_next_chunk: bool,
 }
 
 impl Lowering<'_> {

@@ -4,11 +4,13 @@
 //! the top of its body, and one snippet per insertion, each in a scope of its own. A kernel's parameter holds
 //! the address of the launch's context, a device function's the address of its caller's record.
 //! [`lane_state`] describes the state, [`recorders`] describe what is recorded, and `recorders/append.rs`
-//! describes how elements reach memory.
+//! describes how elements reach memory. If a function has many places that may take a chunk of memory, the
+//! module gets a function of its own for that, before its first one.
 //!
 //! # Invariants
 //! - Snippets write only registers, labels and variables with the module's prefix.
-//! - Branches go forward and stay inside their snippet.
+//! - Branches go forward and stay inside their snippet. The only function that snippets call is the module's
+//!   own, which returns at its end.
 //! - Snippets wait only for lanes that `activemask` returned a few instructions before.
 //! - No instruction of the source is moved or changed, except that direct calls of recorded functions pass
 //!   one more argument.

@@ -150,6 +150,7 @@ impl<'a> Routines<'a> {
             chain_ends: std::collections::HashSet::new(),
             arch: 0,
             output: Output::Wave,
+            calls_next_chunk: false,
         }
     }
 }

@@ -9,12 +9,13 @@ use crate::tokens::tokens;
 use crate::verify::behaviour::check_behaviour;
 use crate::verify::fault::wrong;
 use crate::verify::function::{FunctionPair, Inputs};
+use crate::verify::next_chunk::check_next_chunk;
 use crate::verify::plan_facts::{packed_counters_fit, saved_at_most_once};
 use crate::verify::snippets::InsertedSnippet;
 
 pub(super) fn check(texts: &Inputs<'_>, pieces: &[InsertedSnippet]) -> Result<(), Error> {
-    let (before, after) = (texts.module, texts.after);
-    if before.functions.len() != after.functions.len() {
+    let (before, after) = (&texts.module.functions, texts.functions);
+    if before.len() != after.len() {
         return Err(wrong(0, "the functions are not the original's"));
     }
     for (i, part) in texts.plan.probe_state.records.parts.iter().enumerate() {
@@ -30,9 +31,10 @@ pub(super) fn check(texts: &Inputs<'_>, pieces: &[InsertedSnippet]) -> Result<()
     }
     check_labels(texts, pieces)?;
     check_lists(texts, pieces)?;
+    check_next_chunk(texts)?;
     let layout = record_layout(texts)?;
     let statements: Vec<&InsertedSnippet> = pieces.iter().filter(|p| !p.list).collect();
-    for (index, (old, new)) in before.functions.iter().zip(&after.functions).enumerate() {
+    for (index, (old, new)) in before.iter().zip(after).enumerate() {
         let recorded = recorded(texts.plan, index);
         // Snippets are in the order of the text.
         let before = |at: usize| statements.partition_point(|p| p.after.max(1) - 1 < at);
@@ -89,7 +91,7 @@ fn check_lists(texts: &Inputs<'_>, pieces: &[InsertedSnippet]) -> Result<(), Err
             ));
         }
     }
-    for (index, (old, new)) in texts.module.functions.iter().zip(&texts.after.functions).enumerate() {
+    for (index, (old, new)) in texts.module.functions.iter().zip(texts.functions).enumerate() {
         let more = usize::from(recorded(texts.plan, index));
         if new.params.len() != old.params.len() + more {
             let what = format!("{}: {} parameters became {}", old.name, old.params.len(), new.params.len());

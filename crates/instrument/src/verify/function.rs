@@ -17,6 +17,10 @@ pub(super) struct Inputs<'a> {
     pub module: &'a Module,
     /// View of the rewritten text.
     pub after: &'a Module,
+    /// Functions of the rewritten text: those of the original, in order.
+    pub functions: &'a [Function],
+    /// The inserted function, if there is one.
+    pub next_chunk: Option<&'a Function>,
     pub plan: &'a Plan,
     pub prefix: &'a str,
 }
@@ -91,9 +95,7 @@ impl<'a> FunctionPair<'a> {
         for ((i, _), (j, _)) in was.iter().zip(&is) {
             regs[*i] = Reg(*j as u32);
         }
-        let prefixed = |name: &'a str| name.strip_prefix('%').and_then(|n| n.strip_prefix(texts.prefix));
-        let whole = new.regs.iter().enumerate().filter(|(_, r)| r.scope.end + 1 >= new.body.end);
-        let kept = whole.filter_map(|(i, r)| Some((prefixed(&r.name)?, Reg(i as u32)))).collect();
+        let kept = state_registers(new, texts.prefix);
         let insertions = texts.plan.functions.get(index).map_or(&[][..], |p| &p.insertions);
         let counters = insertions.iter().filter_map(|i| match i.action {
             Action::Operands { counter, .. } => Some(counter.saturating_add(1)),
@@ -119,6 +121,22 @@ impl<'a> FunctionPair<'a> {
         };
         let idle = old.kind == FunctionKind::Kernel && insertions.iter().all(|i| silent(&i.action));
         Ok(FunctionPair { texts, index, old, new, recorded, regs, idle, visits, ours, kept })
+    }
+
+    /// An inserted function. It stands for itself in the original.
+    pub(super) fn inserted(texts: &'a Inputs<'a>, f: &'a Function) -> FunctionPair<'a> {
+        FunctionPair {
+            texts,
+            index: usize::MAX,
+            old: f,
+            new: f,
+            recorded: false,
+            regs: Vec::new(),
+            idle: false,
+            visits: 0,
+            ours: f.regs.iter().map(|r| r.name.contains(texts.prefix)).collect(),
+            kept: state_registers(f, texts.prefix),
+        }
     }
 
     pub(super) fn wrong(&self, inst: &Inst, what: impl std::fmt::Display) -> Error {
@@ -151,6 +169,13 @@ impl<'a> FunctionPair<'a> {
     pub fn kernel(&self) -> bool {
         self.old.kind == FunctionKind::Kernel
     }
+}
+
+/// Inserted registers that are declared for a whole function, by name without the prefix.
+fn state_registers<'a>(f: &'a Function, prefix: &str) -> HashMap<&'a str, Reg> {
+    let prefixed = |name: &'a str| name.strip_prefix('%').and_then(|n| n.strip_prefix(prefix));
+    let whole = f.regs.iter().enumerate().filter(|(_, r)| r.scope.end + 1 >= f.body.end);
+    whole.filter_map(|(i, r)| Some((prefixed(&r.name)?, Reg(i as u32)))).collect()
 }
 
 /// An operand of the original, in registers and symbols of the rewritten function.

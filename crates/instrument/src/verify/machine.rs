@@ -50,8 +50,38 @@ impl Machine {
                 pc = to;
                 continue;
             }
+            if opcode(inst).op == Some(Op::Call) {
+                self.call(module, f, inst)?;
+                continue;
+            }
             self.step(module, f, inst)
                 .ok_or_else(|| format!("no meaning for `{}`", inst.semantics.opcode))?;
+        }
+        Ok(())
+    }
+
+    /// Executes a call of an inserted function, whose parameters are registers. The function returns at its
+    /// end.
+    fn call(&mut self, module: &Module, f: &Function, inst: &Inst) -> Result<(), String> {
+        let unknown = || format!("no meaning for `{}`", inst.semantics.opcode);
+        let callee = module.callee(inst).and_then(|id| module.functions.get(id.index()));
+        let (Some(callee), [Operand::List(results), _, Operand::List(arguments)]) =
+            (callee, &inst.operands[..])
+        else {
+            return Err(unknown());
+        };
+        let values: Option<Vec<u64>> = arguments.iter().map(|a| self.value(module, f, a)).collect();
+        // The parameters come before the returned registers.
+        let parts = callee.reg_params.split_at_checked(arguments.len());
+        let (Some(values), Some((params, returns))) = (values, parts) else { return Err(unknown()) };
+        let arguments = params.iter().copied().zip(values).collect();
+        let own = std::mem::replace(&mut self.regs, arguments);
+        self.run(module, callee, 0..callee.insts.len().saturating_sub(1))?;
+        let returned: Vec<u64> = returns.iter().map(|r| self.reg(callee, *r)).collect();
+        self.regs = own;
+        for (result, value) in results.iter().zip(returned) {
+            let Operand::Reg(to) = result else { return Err(unknown()) };
+            self.regs.insert(*to, value);
         }
         Ok(())
     }

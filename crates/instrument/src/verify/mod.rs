@@ -7,7 +7,8 @@
 //!    two texts.
 //! 2. Snippets are only at the top of recorded functions, before or after an instruction with an insertion
 //!    (or a call of a recorded function), and at the end of the parameter and argument lists of recorded
-//!    functions. Each list got exactly one entry.
+//!    functions. Each list got exactly one entry. Before the first function may be one inserted function, the
+//!    code that takes a chunk, which inserted code may call.
 //! 3. The rewritten text reads without a diagnostic that the original did not have. Without the inserted
 //!    instructions, its instructions are the original's, in order.
 //! 4. Inserted instructions are of the few kinds that recording needs. They write only inserted registers,
@@ -34,6 +35,7 @@ mod handover;
 mod machine;
 mod memory;
 mod model;
+mod next_chunk;
 mod placement;
 mod plan_facts;
 mod rules;
@@ -70,8 +72,21 @@ pub fn verify(source: &str, rewritten: &str, module: &Module, plan: &Plan) -> Re
             format!("the rewritten text has a new diagnostic: {}", new.message),
         ));
     }
+    let (next_chunk, functions) = match after.functions.split_first() {
+        Some((first, others)) if first.name == next_chunk::name(&prefix) => (Some(first), others),
+        _ => (None, &after.functions[..]),
+    };
     check::check(
-        &function::Inputs { source, rewritten, module, after: &after, plan, prefix: &prefix },
+        &function::Inputs {
+            source,
+            rewritten,
+            module,
+            after: &after,
+            functions,
+            next_chunk,
+            plan,
+            prefix: &prefix,
+        },
         &pieces,
     )
 }

@@ -16,13 +16,17 @@ impl FunctionPair<'_> {
         let mut written: FxHashSet<Reg> = FxHashSet::default();
         let mut masks: FxHashSet<Reg> = FxHashSet::default();
         let mut addresses: FxHashSet<Reg> = FxHashSet::default();
-        addresses.extend(["cursor", "at", "records"].into_iter().filter_map(|name| self.state(name)));
+        addresses
+            .extend(["cursor", "at", "records", "recorder"].into_iter().filter_map(|name| self.state(name)));
         if place != At::Entry {
             addresses.extend(self.state("state"));
         }
         for (i, inst) in insts.iter().enumerate() {
-            let known = allowed(inst)
-                .ok_or_else(|| self.wrong(inst, "is not an instruction that recording needs"))?;
+            let known = match self.calls_next_chunk(inst) {
+                true => AllowedKind::Plain,
+                false => allowed(inst)
+                    .ok_or_else(|| self.wrong(inst, "is not an instruction that recording needs"))?,
+            };
             for reg in inst.uses() {
                 let read_early = self.temporary(reg) && !written.contains(&reg);
                 // An operand that was not understood as a register would be missing here.

@@ -1,8 +1,8 @@
 //! Finds the inserted snippets by comparing two texts token by token.
 //!
 //! A snippet is a statement, a label, a scope or a list entry that contains the prefix, at a position where
-//! one may be. Everything else has to be the original's: equal tokens, and equal bytes between them, except
-//! for white space beside a snippet.
+//! one may be. The function that takes a chunk may stand before the first function. Everything else has to be
+//! the original's: equal tokens, and equal bytes between them, except for white space beside a snippet.
 
 use crate::tokens::tokens;
 use prlx_isa::view::{Class, Module};
@@ -11,6 +11,7 @@ use rustc_hash::FxHashSet;
 use crate::error::Error;
 use crate::tokens::{Token, closing};
 use crate::verify::fault::wrong;
+use crate::verify::next_chunk::name;
 
 /// Inserted text between two tokens of the source.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -19,7 +20,7 @@ pub(super) struct InsertedSnippet {
     pub after: usize,
     /// Beginning of the following token of the source.
     pub before: usize,
-    /// Whether it is a list entry; otherwise it is statements.
+    /// Whether it is a list entry; otherwise it is statements, or the function that takes a chunk.
     pub list: bool,
     /// Its parts in the rewritten text: statements, labels and scopes.
     pub units: Vec<(usize, usize)>,
@@ -30,6 +31,8 @@ struct AllowedPlaces {
     starts: FxHashSet<usize>,
     ends: FxHashSet<usize>,
     tops: FxHashSet<usize>,
+    /// Where the first function begins.
+    first: Option<usize>,
     /// Bodies of functions, and calls: sorted.
     bodies: Vec<(usize, usize)>,
     calls: Vec<(usize, usize)>,
@@ -43,6 +46,7 @@ impl AllowedPlaces {
             starts: insts().map(|i| i.span.start as usize).collect(),
             ends: insts().map(|i| i.span.end as usize).collect(),
             tops: module.functions.iter().map(|f| f.body.start as usize + 1).collect(),
+            first: module.functions.first().map(|f| f.span.start as usize),
             bodies: module.functions.iter().map(|f| range(f.body)).collect(),
             calls: insts().filter(|i| i.class == Class::Call).map(|i| range(i.span)).collect(),
         }
@@ -125,6 +129,7 @@ pub(super) fn find_snippets(
     let places = AllowedPlaces::of(module);
     let (a, new) = (tokens(source, 0, source.len()), RewrittenTokens::of(rewritten, prefix));
     let b = &new.tokens;
+    let next_chunk = name(prefix);
     let mut found = Vec::new();
     let (mut i, mut j, mut after, mut at) = (0, 0, 0, 0);
     loop {
@@ -135,12 +140,17 @@ pub(super) fn find_snippets(
         let mut rest = String::new();
         loop {
             let front = new.from(j);
-            let n = if statement { front.unit() } else { 0 };
+            let function = match places.first == Some(before) && snippet.units.is_empty() {
+                true => front.function(&next_chunk),
+                false => 0,
+            };
+            let n = if statement { front.unit() } else { function };
             let n = if n == 0 && list && snippet.units.is_empty() { front.entry(next) } else { n };
             if n == 0 {
                 break;
             }
-            snippet.list = !statement || !new.ours[j] && matches!(b[j].text, "," | "(" | ".") && list;
+            let entry = !statement || !new.ours[j] && matches!(b[j].text, "," | "(" | ".") && list;
+            snippet.list = entry && function == 0;
             let (start, end) = (b[j].at, b[j + n - 1].end());
             rest.push_str(&new.text[at..start]);
             snippet.units.push((start, end));
@@ -219,6 +229,18 @@ impl Remaining<'_, '_> {
                     == statement.iter().filter(|t| t.text == "}").count();
                 if !foreign && whole { end + 1 } else { 0 }
             }
+        }
+    }
+
+    /// Number of tokens of the inserted function `name` at the front; 0: none.
+    fn function(&self, name: &str) -> usize {
+        let b = self.tokens;
+        let head: String = b.iter().take(10).map(|t| t.text).collect();
+        match b.iter().position(|t| t.text == "{") {
+            Some(open) if head.starts_with(".func(") && head.ends_with(&format!("){name}")) => {
+                closing(&b[open..], 0).map_or(0, |end| open + end + 1)
+            }
+            _ => 0,
         }
     }
 

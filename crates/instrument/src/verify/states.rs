@@ -39,6 +39,7 @@ const TRACKS: u64 = 0x50_1000_0000;
 
 const MAGAZINE: u64 = 0x7_8000_0000;
 
+/// The pool begins at this address plus the size of a chunk: at a multiple of one chunk, and not of two.
 const POOL: u64 = 0x8_0000_0000;
 
 /// What is recorded in a sample, and where the lane's cursor is.
@@ -327,8 +328,8 @@ fn prepare(
             joined.hand_out();
             machine.global = joined.memory;
         }
-        FullJoined => write(&mut machine.global, POOL, 8, POOL + chunk),
-        Bucket => write(&mut machine.global, POOL, 8, BUCKET),
+        FullJoined => write(&mut machine.global, POOL + chunk, 8, POOL + 2 * chunk),
+        Bucket => write(&mut machine.global, POOL + chunk, 8, BUCKET),
         _ => {}
     }
     write_earlier_records(texts, &mut machine.global, sample, seed, &place);
@@ -383,7 +384,7 @@ fn context(texts: &Inputs<'_>, sample: Sample, seed: u64, place: &LanePlace) -> 
     let level = texts.plan.request.level;
     let chunk = Shape::of(level, texts.plan.warp_size).chunk();
     Context {
-        pool: POOL,
+        pool: POOL + chunk,
         size: match sample {
             Exhausted => 2 * chunk,
             Empty => 3 * chunk,
@@ -446,7 +447,7 @@ fn write_recorder(
 fn cursor(f: &FunctionPair<'_>, shape: Shape, sample: Sample, seed: u64, place: &LanePlace) -> u64 {
     let (row, chunk) = (shape.row(), shape.chunk());
     let part = if shape.lanes > 1 { u64::from(place.lane) * shape.element } else { 0 };
-    let first = POOL + part;
+    let first = POOL + chunk + part;
     match sample {
         _ if f.idle => 0,
         // A private stream's chunk has one or two rows left: too few for all events of a position.

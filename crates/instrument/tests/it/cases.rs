@@ -39,6 +39,28 @@ fn cases_are_rewritten_as_written_down() {
     assert!(wrong.is_empty(), "not as written (look at them with BLESS=1): {wrong:#?}");
 }
 
+/// A function with more places than the limit calls the code that takes a chunk. Others keep their copies.
+#[test]
+fn functions_with_many_places_call_the_code_that_takes_a_chunk() {
+    let path = crate::support::root().join("tests/cases/instrument/calls.ptx");
+    let source = fs::read_to_string(path).unwrap();
+    let counts = |inline_chunks: usize| {
+        let program = RecordingRequest { inline_chunks, ..crate::support::program(Level::Events) };
+        let text = prlx_instrument::rewrite(&source, "calls", &program, &|_| None).unwrap().text;
+        let count = |of: &str| text.matches(of).count();
+        // Definitions of the function, calls of it, and copies of its code.
+        [count("(.reg .b64 %prlx_next)"), count("prlx_next_chunk, ("), count("mov.u64 %prlx_amount, 512;")]
+    };
+    let [_, _, places] = counts(usize::MAX);
+    assert!(places > 2);
+    assert_eq!(counts(RecordingRequest::new(Level::Events).inline_chunks), [0, 0, places]);
+    assert_eq!(counts(0), [1, places, 1]);
+    // The function with the most places calls, the other one does not.
+    let most = (1..places).rev().find(|most| counts(*most)[0] == 1).unwrap();
+    let [_, calls, copies] = counts(most);
+    assert_eq!((calls, copies), (most + 1, places - most));
+}
+
 /// Before `sm_80` there are no reductions of a warp (`redux.sync`): every lane writes for itself.
 #[test]
 fn kernels_of_all_architectures_are_rewritten_at_every_level() {

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use prlx_isa::view::Module;
-use prlx_plan::Plan;
+use prlx_plan::{Plan, RecordingRequest};
 use prlx_trace::kernel::Level;
 
 #[test]
@@ -22,6 +22,15 @@ fn the_corpus_is_rewritten_and_verified() {
     });
 }
 
+/// The same, with the code that takes a chunk as a function that all places call.
+#[test]
+fn the_corpus_is_rewritten_with_calls() {
+    each(&crate::support::corpus(), |_, module, level| {
+        let program = RecordingRequest { elide: true, inline_chunks: 0, ..crate::support::program(level) };
+        Plan::resolve(&program, module, "corpus", &|_| None)
+    });
+}
+
 /// An action at every position, in a few modules that contain one of everything.
 #[test]
 fn dense_plans_are_rewritten_and_verified() {
@@ -30,7 +39,15 @@ fn dense_plans_are_rewritten_and_verified() {
         .into_iter()
         .filter(|(name, _)| wanted.iter().any(|w| name.contains(w)))
         .collect();
-    each(&corpus, |_, module, level| crate::support::dense(module, level));
+    for calls in [false, true] {
+        each(&corpus, |_, module, level| {
+            let mut plan = crate::support::dense(module, level);
+            if calls {
+                plan.request.inline_chunks = 0;
+            }
+            plan
+        });
+    }
 }
 
 fn each(corpus: &[(String, String)], plan: impl Fn(&str, &Module, Level) -> Plan + Sync) {

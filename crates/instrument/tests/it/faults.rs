@@ -1,13 +1,22 @@
 //! Faults planted in rewritten text: the verifier detects each of them and names it.
 
 use prlx_instrument::{Rewrite, rewrite, verify};
+use prlx_plan::RecordingRequest;
 use prlx_trace::kernel::Level;
 
 /// A rewritten case.
 fn rewritten(name: &str, level: Level) -> (String, Rewrite) {
+    rewritten_by(name, crate::support::program(level))
+}
+
+/// A case, rewritten so that all places of its functions call the code that takes a chunk.
+fn with_calls(name: &str, level: Level) -> (String, Rewrite) {
+    rewritten_by(name, RecordingRequest { inline_chunks: 0, ..crate::support::program(level) })
+}
+
+fn rewritten_by(name: &str, mut program: RecordingRequest) -> (String, Rewrite) {
     let path = crate::support::root().join("tests/cases/instrument").join(name).with_extension("ptx");
     let source = std::fs::read_to_string(path).unwrap();
-    let mut program = crate::support::program(level);
     program.elide = true;
     let rewrite = rewrite(&source, name, &program, &|_| None).unwrap();
     (source, rewrite)
@@ -83,10 +92,49 @@ const FAULTS: &[(Level, &str, &str, &str, &str)] = &[
     (Level::Path, "calls", "a1, prlx_state", "a1, prlx_record, prlx_state", ""),
 ];
 
+/// The same in the function that takes a chunk, and in its calls.
+#[rustfmt::skip]
+const FAULTS_OF_CALLS: &[(Level, &str, &str, &str, &str)] = &[
+    // What the function does: the link, the pool, the magazine, the row, the end of the stream.
+    (Level::Events, "loops", "and.b32 %prlx_a, %prlx_a, -512", "and.b32 %prlx_a, %prlx_a, -1024", "memory at"),
+    (Level::Events, "loops", "mov.u64 %prlx_amount, 512", "mov.u64 %prlx_amount, 256", "memory at"),
+    (Level::Events, "loops", "atom.global.add.u64 %prlx_x, [%prlx_magazine], 33554431", "atom.global.add.u64 %prlx_x, [%prlx_magazine], 33554432", "memory at"),
+    (Level::Events, "loops", "\tst.global.cg.u64 [%prlx_link], %prlx_x;\n", "", "memory at"),
+    (Level::Events, "loops", "add.u64 %prlx_cursor, %prlx_x, 16", "add.u64 %prlx_cursor, %prlx_x, 32", "cursor becomes"),
+    (Level::Events, "loops", "mov.u64 %prlx_cursor, 2;", "mov.u64 %prlx_cursor, 1;", "cursor becomes"),
+    (Level::Events, "loops", "mov.u64 %prlx_next, %prlx_cursor", "mov.u64 %prlx_next, %prlx_recorder", "cursor becomes"),
+    (Level::Path, "calls", "shfl.sync.idx.b32 %prlx_a, %prlx_a, %prlx_leader, 31, %prlx_mask", "shfl.sync.idx.b32 %prlx_a, %prlx_a, %prlx_leader, 31, -1", "waits for lanes"),
+    (Level::Path, "calls", "atom.global.cas.b64 %prlx_y, [%prlx_link], 0, %prlx_x", "atom.global.cas.b64 %prlx_y, [%prlx_link], 1, %prlx_x", "memory at"),
+    (Level::Path, "calls", "@%prlx_q bra $prlx_full", "@!%prlx_q bra $prlx_full", "becomes"),
+    // Its form: header, end, rules of inserted code, position.
+    (Level::Events, "loops", ".func (.reg .b64 %prlx_next)", ".visible .func (.reg .b64 %prlx_next)", ""),
+    (Level::Events, "loops", "(.reg .b64 %prlx_cursor, .reg .b64 %prlx_recorder)", "(.reg .b64 %prlx_recorder, .reg .b64 %prlx_cursor)", "header"),
+    (Level::Events, "loops", "\tret;\n}\n.visible", "\texit;\n}\n.visible", "does not end in a return"),
+    (Level::Events, "loops", "\tret;\n}\n.visible", "\tret;\n}\n.global .u32 prlx_more;\n.visible", ""),
+    (Level::Events, "loops", "@%prlx_q bra $prlx_have", "@%prlx_q ret; bra $prlx_have", "not an instruction that recording needs"),
+    (Level::Events, "loops", "mov.u64 %prlx_amount, 512;", "call (%prlx_amount), prlx_next_chunk, (%prlx_cursor, %prlx_context);", "not an instruction that recording needs"),
+    (Level::Events, "loops", "ld.global.u64 %prlx_magazine, [%prlx_context+24]", "ld.global.u64 %prlx_magazine, [4096]", "touches memory"),
+    // The calls.
+    (Level::Events, "loops", "call (%prlx_cursor), prlx_next_chunk, (%prlx_cursor, %prlx_context)", "call (%prlx_cursor), prlx_next_chunk, (%prlx_context, %prlx_cursor)", "becomes"),
+    (Level::Events, "loops", "call (%prlx_cursor), prlx_next_chunk", "call.uni (%prlx_cursor), prlx_next_chunk", "not an instruction that recording needs"),
+    (Level::Events, "loops", "\tcall (%prlx_cursor), prlx_next_chunk, (%prlx_cursor, %prlx_context);\n", "", "becomes"),
+    (Level::Events, "loops", "call (%prlx_cursor), prlx_next_chunk, (%prlx_cursor,", "call (%rd1), prlx_next_chunk, (%prlx_cursor,", "writes a register of the original"),
+    (Level::Events, "loops", "add.u64 %prlx_cursor, %prlx_cursor, 512", "add.u64 %prlx_cursor, %prlx_cursor, 1024", "cursor becomes"),
+    (Level::Path, "calls", "call (%prlx_cursor), prlx_next_chunk, (%prlx_cursor, %prlx_context);\n", "bra $prlx_done0;\n", ""),
+];
+
 #[test]
 fn planted_faults_are_found() {
+    find_faults(FAULTS, rewritten);
+    find_faults(FAULTS_OF_CALLS, with_calls);
+}
+
+fn find_faults(
+    faults: &[(Level, &str, &str, &str, &str)],
+    rewritten: impl Fn(&str, Level) -> (String, Rewrite),
+) {
     let mut missed = Vec::new();
-    for &(level, name, find, replace, complaint) in FAULTS {
+    for &(level, name, find, replace, complaint) in faults {
         let (source, good) = rewritten(name, level);
         let Some(at) = good.text.find(find) else {
             missed.push(format!("{name} at {}: `{find}` is not in it", level.name()));

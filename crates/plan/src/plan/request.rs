@@ -35,7 +35,15 @@ pub struct RecordingRequest {
     pub window: Option<Window>,
     /// Which registers code inserted into AMD code takes.
     pub registers: RegisterChoice,
+    /// PTX: a function with more places that may take a chunk of memory calls one copy of that code. Tests
+    /// set it to 0.
+    pub inline_chunks: usize,
 }
+
+/// Default of [`RecordingRequest::inline_chunks`]. A copy has about 80 instructions, and the time of ptxas
+/// grows faster than their number. It assembles 80 places in about a second. A call makes kernels use more
+/// registers, so shorter ones keep their copies.
+const INLINE_CHUNKS: usize = 127;
 
 /// Which registers inserted code takes in AMD code.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -76,6 +84,7 @@ impl RecordingRequest {
             filter: Filter::default(),
             window: None,
             registers: RegisterChoice::Free,
+            inline_chunks: INLINE_CHUNKS,
         }
     }
     /// A request to run a probe program.

@@ -1,8 +1,10 @@
 //! Appends elements to a stream: the store, and the chunk that it may need first.
 //!
 //! The common path is a test of the cursor's row part, one store and one addition. Once every 15 rows a lane
-//! needs the next chunk. All of this is inline, because a call would end the assembler's overlap of matrix
-//! instructions around it.
+//! needs the next chunk. Most functions have a copy of that code at each place, because a call would end the
+//! assembler's overlap of matrix instructions around it. A function with more places than
+//! [`RecordingRequest::inline_chunks`](prlx_plan::RecordingRequest::inline_chunks) calls one copy for all of
+//! them, the module's [`NEXT_CHUNK`]: with hundreds of copies the assembler takes minutes.
 //!
 //! Lanes of a warp may arrive together or separately, in any order, and a shared chain must stay one chain. A
 //! lane reads the link to the next chunk. If it is set, the chunk exists. If not, the active lanes with the
@@ -31,6 +33,9 @@ use crate::ptx::lane_state::{LOST, NOT_RECORDED};
 use crate::ptx::lowering::{Lowering, Output};
 use crate::ptx::snippet::Snippet;
 
+/// Name of the function that takes the next chunk, after the prefix.
+pub(in crate::ptx) const NEXT_CHUNK: &str = "next_chunk";
+
 impl Lowering<'_> {
     /// Appends code that writes elements, one row each.
     ///
@@ -43,10 +48,30 @@ impl Lowering<'_> {
         let (row, chunk) = (shape.row(), shape.chunk());
         let rows = values.len() as u64;
         self.test_for_room(s, rows);
-        self.find_link(s, rows);
-        self.elect_leader(s);
-        self.take_chunk(s);
-        self.publish_chunk(s);
+        let count_lost = format!("add.u64 %~cursor, %~cursor, {};", chunk * rows);
+        if self.calls_next_chunk {
+            self.context(s);
+            s.ptx(&format!(
+                "call (%~cursor), ~{NEXT_CHUNK}, (%~cursor, %~context);
+                 cvt.u32.u64 %~a, %~cursor;
+                 and.b32 %~a, %~a, {};
+                 setp.eq.u32 %~q, %~a, 0;
+                 @%~q bra $~store#;",
+                NOT_RECORDED | LOST,
+            ));
+            return match shape.lanes {
+                1 => self.store_private(s, values, &count_lost),
+                _ => {
+                    s.ptx(&format!("{count_lost}\nbra $~done#;"));
+                    self.store_shared_rows(s, values);
+                    s.ptx("$~done#:");
+                }
+            };
+        }
+        self.test_for_end(s);
+        self.find_link(s);
+        self.context(s);
+        self.follow_link(s);
         s.ptx(&format!("add.u64 %~cursor, %~x, {row};"));
         let lost = format!(
             "$~off#:
@@ -55,16 +80,58 @@ impl Lowering<'_> {
              $~full#:
              mov.u64 %~cursor, {LOST};
              $~lost#:
-             add.u64 %~cursor, %~cursor, {};",
-            chunk * rows,
+             {count_lost}"
         );
         match shape.lanes {
-            1 => self.store_private(s, values, &lost),
-            _ => self.store_shared_rows(s, values, &lost),
+            1 => {
+                s.ptx("bra $~store#;");
+                self.store_private(s, values, &lost);
+            }
+            _ => {
+                self.store_shared_rows(s, values);
+                s.ptx(&format!("bra $~done#;\n{lost}\n$~done#:"));
+            }
         }
     }
 
-    /// Goes to `$~store#` if the chunk has `rows` rows left, and to `$~lost#` if this lane no longer writes.
+    /// The function [`NEXT_CHUNK`]. It takes the lane's cursor, which is behind the last row of its chunk,
+    /// and the address of the context. It returns the cursor at the first row of the next chunk. If the lane
+    /// writes no more, it returns a cursor that says so, without the rows that are lost at the call.
+    pub(in crate::ptx) fn next_chunk(&self, mut s: Snippet<'_>) -> String {
+        let name = s.expand(&format!(
+            ".func (.reg .b64 %~next) ~{NEXT_CHUNK}(.reg .b64 %~cursor, .reg .b64 %~recorder)"
+        ));
+        s.ptx("cvt.u32.u64 %~a, %~cursor;");
+        self.test_for_end(&mut s);
+        self.find_link(&mut s);
+        s.ptx("mov.u64 %~context, %~recorder;");
+        self.follow_link(&mut s);
+        s.ptx(&format!(
+            "add.u64 %~cursor, %~x, {};
+             bra $~lost#;
+             $~off#:
+             mov.u64 %~cursor, {NOT_RECORDED};
+             bra $~lost#;
+             $~full#:
+             mov.u64 %~cursor, {LOST};
+             $~lost#:
+             mov.u64 %~next, %~cursor;",
+            self.state.shape.row(),
+        ));
+        format!("{name}\n{{{}\n\tret;\n}}\n", s.finish())
+    }
+
+    /// `%~x`: the next chunk, after [`Lowering::find_link`] and with the context in `%~context`. Of a shared
+    /// stream, the address of the lane's element in its first row. Goes to `$~off#` if the warp is not
+    /// recorded, and to `$~full#` if the pool is used up.
+    fn follow_link(&self, s: &mut Snippet<'_>) {
+        self.find_first(s);
+        self.elect_leader(s);
+        self.take_chunk(s);
+        self.publish_chunk(s);
+    }
+
+    /// Goes to `$~store#` if the chunk has `rows` rows left. `%~a`: the low half of the cursor.
     fn test_for_room(&self, s: &mut Snippet<'_>, rows: u64) {
         let shape = self.state.shape;
         let (row, chunk) = (shape.row(), shape.chunk());
@@ -85,6 +152,10 @@ impl Lowering<'_> {
             1 => s.ptx("and.pred %~q, %~q, %~lead;\n@!%~q bra $~store#;"),
             _ => s.ptx("setp.ne.u32 %~q, %~b, 0;\n@%~q bra $~store#;"),
         }
+    }
+
+    /// Goes to `$~lost#` if this lane no longer writes. `%~a` is the low half of the cursor.
+    fn test_for_end(&self, s: &mut Snippet<'_>) {
         s.ptx(&format!(
             "and.b32 %~b, %~a, {};
              setp.ne.u32 %~q, %~b, 0;
@@ -93,15 +164,14 @@ impl Lowering<'_> {
         ));
     }
 
-    /// `%~link`: the link to the next chunk, in the current chunk or in the stream head. Goes to `$~next#` if
-    /// there is a current chunk, and to `$~have#` if the warp's first chunk was assigned before the launch.
-    fn find_link(&self, s: &mut Snippet<'_>, rows: u64) {
+    /// `%~q`: whether there is a current chunk. `%~link`: the link in it to the next chunk.
+    fn find_link(&self, s: &mut Snippet<'_>) {
         let shape = self.state.shape;
         let (row, chunk) = (shape.row(), shape.chunk());
         // The cursor is past the last row of its chunk, so the current chunk is the one before; without a
         // chunk it is the stream head.
-        match (shape.lanes, rows) {
-            (1, _) => s.ptx(&format!(
+        match shape.lanes {
+            1 => s.ptx(&format!(
                 "setp.ne.u64 %~q, %~cursor, 0;
                  mov.b64 {{%~a, %~b}}, %~cursor;
                  sub.u32 %~a, %~a, 1;
@@ -114,7 +184,13 @@ impl Lowering<'_> {
                  sub.u64 %~link, %~link, {chunk};"
             )),
         }
-        self.context(s);
+    }
+
+    /// `%~link`: the link to the next chunk, in the current chunk or in the stream head. Goes to `$~next#` if
+    /// there is a current chunk, and to `$~have#` if the warp's first chunk was assigned before the launch.
+    fn find_first(&self, s: &mut Snippet<'_>) {
+        let shape = self.state.shape;
+        let chunk = shape.chunk();
         s.ptx("@%~q bra $~next#;");
         self.check_filter(s, "off", "heads");
         // The warp's first chunk may be assigned before the launch; its address needs no load of the head.
@@ -250,13 +326,13 @@ impl Lowering<'_> {
         }
     }
 
-    /// Stores the rows of a private stream, where the lane leads, and moves the cursor.
+    /// Stores the rows of a private stream, where the lane leads, and moves the cursor. `lost` is the code of
+    /// leaders that no longer write; all others go to `$~store#`.
     fn store_private(&self, s: &mut Snippet<'_>, values: &[&str], lost: &str) {
         let row = self.state.shape.row();
         let rows = values.len() as u64;
         s.ptx(&format!(
-            "bra $~store#;
-             {lost}
+            "{lost}
              setp.ne.u32 %~lead, 0, 0;
              $~store#:"
         ));
@@ -281,7 +357,7 @@ impl Lowering<'_> {
     }
 
     /// Stores the elements of a shared stream and moves the cursor.
-    fn store_shared_rows(&self, s: &mut Snippet<'_>, values: &[&str], lost: &str) {
+    fn store_shared_rows(&self, s: &mut Snippet<'_>, values: &[&str]) {
         let shape = self.state.shape;
         let row = shape.row();
         let rows = values.len() as u64;
@@ -291,12 +367,6 @@ impl Lowering<'_> {
             let offset = if i == 0 { String::new() } else { format!("+{}", i as u64 * row) };
             s.ptx(&format!("st.global.cg.{ty} [%~cursor{offset}], {value};"));
         }
-        s.ptx(&format!(
-            "add.u64 %~cursor, %~cursor, {};
-             bra $~done#;
-             {lost}
-             $~done#:",
-            row * rows,
-        ));
+        s.ptx(&format!("add.u64 %~cursor, %~cursor, {};", row * rows));
     }
 }
