@@ -159,7 +159,11 @@ fn pointees(
             _ => Default::default(),
         };
         put(LaunchPart::Input, &name, content([x.before, y.before]));
-        put(LaunchPart::Output, &name, content([x.after, y.after]));
+        // Memory that a launch leaves as it was is none of its outputs.
+        let kept = [x, y].iter().all(|p| p.before.is_some() && p.before == p.after);
+        if !kept {
+            put(LaunchPart::Output, &name, content([x.after, y.after]));
+        }
     }
 }
 
@@ -193,5 +197,21 @@ mod tests {
         let other = Launch { params: launch([0x7f00_9876_5400, 6]).params, ..b.clone() };
         assert_eq!(told(&a, &other).len(), 1);
         assert_eq!(told(&a, &Launch { undigested: None, ..b })[0].values[1], "no pointer");
+    }
+
+    #[test]
+    fn memory_that_both_launches_keep_is_no_output() {
+        let module = Module::default();
+        let left = |before: u64, after: u64| {
+            let (before, after) = (Some(before), Some(after));
+            let pointee = Pointee { offset: 0, bytes: 64, digested: 64, before, after };
+            Launch { pointees: vec![pointee], params: vec![0; 8], ..Launch::default() }
+        };
+        let told = |a: Launch, b: Launch| -> Vec<LaunchPart> {
+            differences([&module, &module], [&a, &b], true).into_iter().map(|d| d.what).collect()
+        };
+        assert_eq!(told(left(1, 1), left(2, 2)), [LaunchPart::Input]);
+        assert_eq!(told(left(1, 1), left(2, 3)), [LaunchPart::Input, LaunchPart::Output]);
+        assert_eq!(told(left(1, 2), left(1, 3)), [LaunchPart::Output]);
     }
 }

@@ -1,9 +1,9 @@
-//! PTX text that kernels share which digest words ([`crate::digest`]): what they do with each word, and how the
-//! threads of a CTA add up. Registers `%a` and `%b` are a thread's sums.
+//! PTX text that kernels share which digest words ([`crate::digest`]): what they do with each word, and how
+//! the threads of a CTA add up. Registers `%a` and `%b` are a thread's sums.
 //!
 //! # Invariants
-//! The text uses the registers `%lo`, `%hi`, `%x0` to `%x2`, `%t`, `%p`, `%a`, `%b` and `%thread`, and the shared
-//! variable `sums`.
+//! The text uses the registers `%lo`, `%hi`, `%x0` to `%x2`, `%t`, `%p`, `%a`, `%b` and `%thread`, and the
+//! shared variable `sums`.
 
 use crate::random::GOLDEN;
 

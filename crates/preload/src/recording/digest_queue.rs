@@ -4,7 +4,8 @@
 //! - A launch that enters the queue is written once, with its digests or with the reason why it has none.
 //! - Digests are taken from the device when they are there, even if their launch is not decoded yet, so that
 //!   others have room.
-//! - A launch waits for room for its digests, for [`MAX_LAUNCH_WAIT`] at most, and not again until there is some.
+//! - A launch waits for room for its digests, for [`MAX_LAUNCH_WAIT`] at most, and not again until there is
+//!   some.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -135,10 +136,7 @@ impl DigestQueue {
     /// The driver has returned. `accepted`: the launch is in the stream.
     pub fn launch_queued(&self, number: u64, stream: Stream, accepted: bool) {
         let found = self.lock().launches.get_mut(&number).map(|queued| {
-            (
-                Arc::clone(&queued.digests),
-                std::mem::replace(&mut queued.progress, DigestProgress::Calling),
-            )
+            (Arc::clone(&queued.digests), std::mem::replace(&mut queued.progress, DigestProgress::Calling))
         });
         let Some((digests, DigestProgress::Pending(mut pending))) = found else { return };
         digests.after(&mut pending, stream);

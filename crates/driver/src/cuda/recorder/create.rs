@@ -68,13 +68,14 @@ impl Recorder {
         sink: impl FnMut(Finished) + Send + 'static,
     ) -> Result<Recorder, Error> {
         let RecorderMemory { device, tables, on_host, host } = memory;
-        let layout = Layout::new(level, hashes.is_some(), device, tables).ok_or_else(|| {
+        let mut layout = Layout::new(level, device, tables).ok_or_else(|| {
             Error::new(
                 ErrorKind::Memory,
                 format!("{device} bytes of device memory are too little to record with"),
             )
             .help("four MiB are the least that is of use")
         })?;
+        layout.hashes = hashes.is_some();
         let allocated = library.with_relaxed_capture(|| {
             library.with_context(context, || Recorder::allocate(library, (layout, hashes), on_host, host))
         });

@@ -23,7 +23,7 @@ use prlx_trace::{Level, Recording};
 use crate::cuda::recorder::batch::CopiedBatch;
 use crate::cuda::recorder::launch::Finished;
 use crate::cuda::recorder::launch_hashes;
-use crate::cuda::recorder::layout::{Layout, Slot, UsedRanges, WARP};
+use crate::cuda::recorder::layout::{LAUNCH_SUMS, Layout, Slot, UsedRanges, WARP};
 use crate::cuda::recorder::limits::IDLE;
 use crate::cuda::recorder::shared::Shared;
 use crate::cuda::recorder::state::{HostTimes, Ownership, PlacedLaunch, Progress};
@@ -202,7 +202,7 @@ impl<'a> BatchMemory<'a> {
     /// The hashes of a launch, if these are all that is kept.
     fn hashes(&self, placed: &PlacedLaunch) -> DecodedStreams {
         let (first, last) = wanted(&placed.plan.request, &placed.launch);
-        let bytes = self.part(placed.slot.sums, 0, launch_hashes::BYTES);
+        let bytes = self.part(placed.slot.sums, 0, LAUNCH_SUMS);
         let hashes = launch_hashes::read(placed.plan.finals, last - first, bytes);
         DecodedStreams { hashes, ..DecodedStreams::default() }
     }

@@ -2,9 +2,9 @@
 //!
 //! The memory has the contexts of graph nodes, then the tables of probe programs, then two generations. A
 //! generation has the pool, the bucket (one chunk), the cursor and the magazines, and the arena. In the
-//! arena, contexts grow from the front, and so do the sums of launches of which only hashes are kept; heads and
-//! final hashes of launches grow from the back. Probe programs
-//! have no streams: the pool is one chunk, and records and track regions take the place of hashes.
+//! arena, contexts grow from the front, and so do the sums of launches of which only hashes are kept. Heads
+//! and final hashes of launches grow from the back. Probe programs have no streams: the pool is one chunk,
+//! and records and track regions take the place of hashes.
 //!
 //! # Invariants
 //! - Slots never overlap.
@@ -19,13 +19,15 @@ use prlx_trace::device::{Context, Head, MAGAZINE_STRIDE, MAGAZINES, Shape, final
 use prlx_trace::launch::Launch;
 use prlx_trace::{FuncId, Level, WarpSize};
 
-use super::launch_hashes;
 use crate::record::launches::{cta_warps, wanted};
 
 /// Bytes reserved for a context.
 pub(super) const CONTEXT: u64 = 160;
 
 const _: () = assert!(Context::SIZE as u64 <= CONTEXT);
+
+/// Bytes of the sums that the hashes of a launch are made of.
+pub(super) const LAUNCH_SUMS: u64 = 64;
 
 /// Maximum number of graph nodes with a context.
 pub(super) const NODES: u32 = 4096;
@@ -49,7 +51,7 @@ pub(super) const WARP: WarpSize = WarpSize::W32;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Layout {
     pub level: Level,
-    /// Whether only hashes of launches are copied to the host ([`launch_hashes`]).
+    /// Whether only hashes of launches are copied to the host (`launch_hashes`).
     pub hashes: bool,
     shape: Shape,
     /// Bytes of tables.
@@ -62,8 +64,7 @@ pub(super) struct Layout {
 
 impl Layout {
     /// Divides `device` bytes, `tables` of which are for tables. Returns `None` if that is too little.
-    /// `hashes`: whether only hashes of launches are copied to the host.
-    pub fn new(level: Level, hashes: bool, device: u64, tables: u64) -> Option<Layout> {
+    pub fn new(level: Level, device: u64, tables: u64) -> Option<Layout> {
         let shape = Shape::of(level, WARP);
         let chunk = shape.chunk();
         let tables = tables / chunk * chunk;
@@ -73,7 +74,7 @@ impl Layout {
             let arena = each.checked_sub(3 * chunk + CURSOR)? / chunk * chunk;
             return (arena >= 16 << 10).then_some(Layout {
                 level,
-                hashes,
+                hashes: false,
                 shape,
                 tables,
                 pool: chunk,
@@ -88,7 +89,14 @@ impl Layout {
         };
         let arena = each / share / chunk * chunk;
         let pool = each.checked_sub(arena + 2 * chunk + CURSOR)? / chunk * chunk;
-        (arena >= 16 << 10 && pool >= chunk).then_some(Layout { level, hashes, shape, tables, pool, arena })
+        (arena >= 16 << 10 && pool >= chunk).then_some(Layout {
+            level,
+            hashes: false,
+            shape,
+            tables,
+            pool,
+            arena,
+        })
     }
     /// Size of a chunk in bytes. All parts are aligned to it.
     pub fn chunk(&self) -> u64 {
@@ -150,7 +158,7 @@ impl Layout {
     }
     /// Bytes of the sums that a launch's hashes are made of.
     fn sums(&self) -> u64 {
-        if self.hashes { launch_hashes::BYTES } else { 0 }
+        if self.hashes { LAUNCH_SUMS } else { 0 }
     }
     /// Bytes of a context in an arena, with the sums behind it.
     pub fn context(&self) -> u64 {
@@ -266,8 +274,8 @@ impl ContextKind {
 pub(super) struct Slot {
     /// Context of the launch; 0 for a node of a graph, whose context lies elsewhere.
     pub context: u64,
-    /// The sums that its hashes are made of, if only hashes are kept. They lie among contexts, where memory is
-    /// zero at first.
+    /// The sums that its hashes are made of, if only hashes are kept. They lie among contexts, where memory
+    /// is zero at first.
     pub sums: u64,
     pub heads: u64,
     /// Final hashes, or records of a probe program.
@@ -311,9 +319,8 @@ impl UsedRanges {
             [part, slot.tracks..slot.tracks + slot.track_bytes()]
         });
         // Nodes of graphs may write to a slot in the other generation's arena.
-        let own = |part: &Range<u64>| {
-            arena.start <= part.start && part.start < part.end && part.end <= arena.end
-        };
+        let own =
+            |part: &Range<u64>| arena.start <= part.start && part.start < part.end && part.end <= arena.end;
         let mut parts: Vec<Range<u64>> = parts.filter(own).collect();
         parts.sort_by_key(|part| part.start);
         let mut used = UsedRanges::default();
@@ -498,8 +505,8 @@ mod tests {
             (Level::Probe, 0),
             (Level::Probe, (3 << 20) + 1),
         ] {
-            assert_eq!(Layout::new(level, false, 512 << 10, tables), None);
-            let layout = Layout::new(level, false, 8 << 20, tables).unwrap();
+            assert_eq!(Layout::new(level, 512 << 10, tables), None);
+            let layout = Layout::new(level, 8 << 20, tables).unwrap();
             let base = 7 * layout.chunk();
             assert!(layout.total() <= 8 << 20, "{level:?} {}", layout.total());
             let areas = [layout.area(base, 0), layout.area(base, 1)];
@@ -518,7 +525,7 @@ mod tests {
 
     #[test]
     fn an_arena_is_carved_from_both_ends() {
-        let layout = Layout::new(Level::Fingerprint, false, 4 << 20, 0).unwrap();
+        let layout = Layout::new(Level::Fingerprint, 4 << 20, 0).unwrap();
         let mut arena = Arena::new(layout, layout.area(0, 0));
         let plan = plan(Level::Fingerprint);
         let launch =
@@ -542,7 +549,7 @@ mod tests {
 
     #[test]
     fn probes_have_records_in_place_of_heads() {
-        let layout = Layout::new(Level::Probe, false, 4 << 20, 1 << 20).unwrap();
+        let layout = Layout::new(Level::Probe, 4 << 20, 1 << 20).unwrap();
         let mut arena = Arena::new(layout, layout.area(0, 0));
         let plan = plan(Level::Probe);
         let launch =
@@ -568,7 +575,7 @@ mod tests {
 
     #[test]
     fn tracks_have_regions_where_cursors_do_not_wrap() {
-        let layout = Layout::new(Level::Probe, false, 64 << 20, 0).unwrap();
+        let layout = Layout::new(Level::Probe, 64 << 20, 0).unwrap();
         assert!(layout.tracked());
         let plan = plan(Level::Probe);
         let of = |warps, lately| {

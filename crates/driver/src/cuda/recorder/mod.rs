@@ -44,8 +44,8 @@
 //! gets half of a generation for them.
 //!
 //! # Hashes of launches
-//! A recorder may keep only hashes of whole launches (`launch_hashes`). The device makes them before the copy, so
-//! that the host neither copies nor decodes what the warps left.
+//! A recorder may keep only hashes of whole launches (`launch_hashes`). The device makes them before the
+//! copy, so that the host neither copies nor decodes what the warps left.
 //!
 //! # Use
 //! Create one recorder per context, at its first module, before any kernel runs that waits for the host. If a

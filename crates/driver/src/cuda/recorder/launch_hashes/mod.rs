@@ -4,8 +4,8 @@
 //! each of its warps. The copy thread puts the kernel (`kernel`) before its copies.
 //!
 //! # Invariants
-//! - The hash of a kind of words is [`digest::memory`](crate::digest::memory) of these words, warp by warp, each
-//!   as a 64-bit number.
+//! - The hash of a kind of words is [`digest::memory`](crate::digest::memory) of these words, warp by warp,
+//!   each as a 64-bit number.
 //! - A launch is hashed once, after it has ended. Its sums are zero before.
 //!
 //! # Limitations
@@ -17,6 +17,7 @@ use kernel::{NAME, PART, PARTS, THREADS};
 use prlx_trace::device::Finals;
 use prlx_trace::launch::StreamHashes;
 
+use super::layout::LAUNCH_SUMS;
 use super::state::{Ownership, PlacedLaunch};
 use crate::cuda::library::failure::Failure;
 use crate::cuda::library::handles::{Function, Stream};
@@ -32,8 +33,7 @@ const KINDS: usize = 4;
 /// Bytes of the two sums of one kind.
 const SUMS: usize = 16;
 
-/// Bytes of a launch's sums.
-pub(super) const BYTES: u64 = (KINDS * SUMS) as u64;
+const _: () = assert!(LAUNCH_SUMS == (KINDS * SUMS) as u64);
 
 /// Maximum number of CTAs for a part: some four for each SM of a large GPU.
 const CTAS: u32 = 512;
