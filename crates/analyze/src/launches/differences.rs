@@ -119,7 +119,8 @@ pub(super) fn masked(launches: [&Launch; 2]) -> [Vec<u8>; 2] {
     })
 }
 
-/// Whether one launch alone has no digests although they were wanted. What its parameters point to is not known.
+/// Whether one launch alone has no digests although they were wanted. What its parameters point to is not
+/// known.
 fn one_is_undigested([a, b]: [&Launch; 2]) -> bool {
     a.undigested.is_some() != b.undigested.is_some()
 }

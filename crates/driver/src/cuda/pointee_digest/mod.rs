@@ -44,8 +44,8 @@ pub use kernel::PTX;
 /// [`RANGES`] ranges takes several.
 const SLOTS: usize = 1024;
 
-/// Maximum number of ranges of a launch. Kernels have at most 4 KiB of parameters before CUDA 12.1, so at most
-/// 512 pointers.
+/// Maximum number of ranges of a launch: kernels have at most 4 KiB of parameters before CUDA 12.1, and so at
+/// most 512 pointers.
 const MOST_RANGES: usize = 16 * RANGES;
 
 /// Number of CTAs for each SM.

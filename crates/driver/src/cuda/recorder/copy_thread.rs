@@ -426,8 +426,8 @@ impl CopyThread {
         }
     }
 
-    /// Copies a generation to the host: the used part of the pool, then heads and hashes. `launches` are to be
-    /// delivered. `None` if time ran out.
+    /// Copies a generation to the host: the used part of the pool, then heads and hashes. `launches` are to
+    /// be delivered. `None` if time ran out.
     fn read(
         &mut self,
         shared: &Shared,

@@ -52,8 +52,8 @@ fn place(library: Library, layout: &Layout, on_host: bool) -> Result<(u64, Optio
 
 impl Recorder {
     /// Creates a recorder for the launches of `context` at one level. `sink` receives every launch on a
-    /// thread of the recorder, mostly in the order in which the launches began. If only hashes of launches are
-    /// to be kept, `hashes` is [`LAUNCH_HASHES`](super::LAUNCH_HASHES) or the machine code of it.
+    /// thread of the recorder, mostly in the order in which the launches began. If only hashes of launches
+    /// are to be kept, `hashes` is [`LAUNCH_HASHES`](super::LAUNCH_HASHES) or the machine code of it.
     ///
     /// The threads inherit the caller's signal mask. Block the program's signals, because its handlers should
     /// not run there.
