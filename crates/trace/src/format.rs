@@ -217,7 +217,9 @@ pub fn format_markdown() -> String {
         });
         for (n, name, ty, doc) in layout.rows {
             let number = n.map_or(String::new(), |n| format!("| {n} "));
-            let _ = writeln!(out, "{number}| {name} | {} | {} |", ty.trim_end_matches(", "), one_line(doc));
+            let ty = Some(ty.trim_end_matches(", ")).filter(|ty| !ty.is_empty());
+            let ty = ty.map_or(String::new(), |ty| format!("`{ty}` "));
+            let _ = writeln!(out, "{number}| {name} | {ty}| {} |", one_line(doc));
         }
     }
     out.push_str("\n## Numbers with names\n");
@@ -257,5 +259,11 @@ fn wrapped(doc: &str) -> String {
 
 /// Without the brackets of links to items.
 fn plain(text: &str) -> String {
-    text.replace("[`crate::", "[`").replace("[`", "`").replace("`]", "`")
+    let mut text = text.replace("[`crate::", "[`");
+    while let Some(at) = text.find("`](")
+        && let Some(end) = text[at..].find(')')
+    {
+        text.replace_range(at + 1..=at + end, "");
+    }
+    text.replace("[`", "`").replace("`]", "`")
 }

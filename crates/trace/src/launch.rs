@@ -84,13 +84,13 @@ structures! {
     pub struct StreamHashes {
         /// Number of recorded warps.
         pub warps: u64,
-        /// Of the warps' hashes of control.
+        /// Hash of the warps' hashes of control.
         pub control: u64,
-        /// Of the warps' hashes of loaded values.
+        /// Hash of the warps' hashes of loaded values.
         pub loaded: u64,
-        /// Of the warps' hashes of stored values.
+        /// Hash of the warps' hashes of stored values.
         pub stored: u64,
-        /// Of the lanes' signatures.
+        /// Hash of the lanes' signatures.
         pub signatures: u64,
     }
 
