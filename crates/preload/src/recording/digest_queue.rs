@@ -23,9 +23,6 @@ const FULL: &str = "too many launches with digests are under way";
 /// Pause between two looks for room.
 const PAUSE: Duration = Duration::from_micros(50);
 
-/// How many launches are asked for their digests at each launch.
-const ASKED: usize = 8;
-
 /// Maximum time that the end of a context waits for the last digests.
 const MAX_WAIT: Duration = Duration::from_secs(1);
 
@@ -61,6 +58,10 @@ impl QueuedLaunch {
             },
             other => other,
         };
+        self.is_taken()
+    }
+
+    fn is_taken(&self) -> bool {
         matches!(self.progress, DigestProgress::Taken(_))
     }
 }
@@ -109,7 +110,6 @@ impl DigestQueue {
                 let (digests, progress) = (Arc::clone(digests), DigestProgress::Pending(pending));
                 let queued = QueuedLaunch { digests, progress, ended: None };
                 let mut queue = self.lock();
-                queue.collect(ASKED);
                 queue.launches.insert(launch.number, queued);
                 queue.untaken.push_back(launch.number);
                 return true;
@@ -162,10 +162,14 @@ impl DigestQueue {
         queue.take(number, false)
     }
 
-    /// Takes the launches whose digests are there, among the first `count` that wait.
+    /// Takes the launches whose digests are there, among the first `count` that wait. As many launches are
+    /// asked for their digests.
     pub fn take_ready(&self, count: usize) -> Vec<(Launch, Streams)> {
         let mut queue = self.lock();
-        let next: Vec<u64> = queue.waiting.iter().copied().take(count).collect();
+        queue.collect(count);
+        let Queue { launches, waiting, .. } = &mut *queue;
+        let taken = |number: &u64| launches.get(number).is_some_and(QueuedLaunch::is_taken);
+        let next: Vec<u64> = waiting.iter().take(count).copied().filter(taken).collect();
         next.into_iter().filter_map(|number| queue.take(number, false)).collect()
     }
 
