@@ -67,22 +67,6 @@ int main(int argc, char **argv) {
         OK(cuCtxDestroy_v2(context));
         return 4;
     }
-    if (!strcmp(how, "many")) {
-        // More launches than anybody looks at meanwhile.
-        CUmodule module;
-        CUfunction function;
-        CUdeviceptr x;
-        unsigned n = 32, a = 4;
-        start();
-        OK(cuModuleLoadData(&module, saxpy("")));
-        OK(cuModuleGetFunction(&function, module, "saxpy"));
-        OK(cuMemAlloc_v2(&x, 128));
-        OK(cuMemsetD8_v2(x, 1, 128));
-        void *params[] = {&n, &a, &x, &x};
-        for (int i = 0; i < 3000; i++) OK(cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, 0, params, 0));
-        OK(cuCtxSynchronize());
-        return 0;
-    }
     work("it");
     if (!strcmp(how, "_exit")) _exit(3);
     if (!strcmp(how, "_Exit")) _Exit(3);
