@@ -214,11 +214,19 @@ fn deny(_: &[String]) -> Result<()> {
     sh(text(&tools.script("cargo-deny"))?, &["--all-features", "check", "bans", "licenses", "sources"])
 }
 
-/// Builds the book of `docs`; its links are checked by `tidy`.
+/// Builds the book of `docs`; its links are checked by `tidy`. A warning is a failure: the book lacks text
+/// that mdBook takes for HTML.
 fn book(_: &[String]) -> Result<()> {
     let tools = setup::Tools::find()?;
     let out = readme::target_dir().join("book");
-    sh(text(&tools.script("mdbook"))?, &["build", "docs", "--dest-dir", text(&out)?])
+    let (program, args) = (tools.script("mdbook"), ["build", "docs", "--dest-dir", text(&out)?]);
+    let done = Command::new(&program).args(args).current_dir(root()).output()?;
+    let said = String::from_utf8_lossy(&done.stderr);
+    eprint!("{said}");
+    if !done.status.success() || said.contains("WARN") {
+        bail!("mdbook ended with {}, and may have warned", done.status);
+    }
+    Ok(())
 }
 
 /// A path as text, for a command line.
