@@ -535,7 +535,8 @@ fn rotate_generations(state: &mut State, layout: &Layout, hurried: bool) {
     let ended = g.pending == 0 && (hurried || age > MOMENT);
     let filling = g.filled + g.estimated_bytes > layout.capacity() / 2 || g.arena.left() < layout.arena / 4;
     let full = g.filled > layout.pool / 4 * 3;
-    let much = g.filled + g.arena.used().1 > MUCH;
+    // Hashes of launches are few bytes, and each generation needs its contexts.
+    let much = !layout.hashes && g.filled + g.arena.used().1 > MUCH;
     if !g.launches.is_empty() && (full || other && (ended || age > OLD || filling || much)) {
         state.close();
         state.reopen();
