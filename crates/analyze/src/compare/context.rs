@@ -9,7 +9,6 @@ use crate::align::build_pair::BuildPair;
 use crate::builds::canonical_form::CanonicalForm;
 use crate::builds::inlining::inline_all;
 use crate::decode::{CheckedModule, DecodeLimits, lockstep};
-
 use crate::report::{Lanes, Warps};
 
 use super::known_lanes::KnownLanes;

@@ -214,7 +214,7 @@ impl CopyThread {
         // What a generation holds is not known exactly before its cursor is read.
         let held = |g: &Generation| {
             let pool = g.filled.saturating_add(g.estimated_bytes).min(shared.layout.pool);
-            pool + g.arena.used().1
+            pool + g.arena.copied()
         };
         let most = state.generations.iter().map(held).max().unwrap_or(0);
         if state.host_bytes > 0 && state.host_bytes + most > shared.host {
@@ -535,8 +535,7 @@ fn rotate_generations(state: &mut State, layout: &Layout, hurried: bool) {
     let ended = g.pending == 0 && (hurried || age > MOMENT);
     let filling = g.filled + g.estimated_bytes > layout.capacity() / 2 || g.arena.left() < layout.arena / 4;
     let full = g.filled > layout.pool / 4 * 3;
-    // Hashes of launches are few bytes, and each generation needs its contexts.
-    let much = !layout.hashes && g.filled + g.arena.used().1 > MUCH;
+    let much = g.filled + g.arena.copied() > MUCH;
     if !g.launches.is_empty() && (full || other && (ended || age > OLD || filling || much)) {
         state.close();
         state.reopen();

@@ -387,6 +387,11 @@ impl Arena {
     pub fn used(&self) -> (u64, u64) {
         (self.back, self.area.arena + self.layout.arena - self.back)
     }
+    /// Bytes that a copy of it takes: all that launches leave, or the sums that their hashes are made of,
+    /// with the contexts between them.
+    pub fn copied(&self) -> u64 {
+        if self.layout.hashes { self.contexts().1 } else { self.used().1 }
+    }
     /// Address and bytes of the part with contexts.
     pub fn contexts(&self) -> (u64, u64) {
         (self.area.arena, self.front - self.area.arena)
