@@ -239,11 +239,13 @@ impl Queue {
     fn collect(&mut self, count: usize) -> usize {
         let Queue { launches, untaken, .. } = self;
         let before = untaken.len();
-        let mut asked = 0;
-        untaken.retain(|number| {
-            asked += 1;
-            asked > count || launches.get_mut(number).is_some_and(|queued| !queued.collect())
-        });
+        // From the back, so that those that are left keep their positions.
+        for i in (0..count.min(before)).rev() {
+            let queued = untaken.get(i).and_then(|number| launches.get_mut(number));
+            if queued.is_none_or(QueuedLaunch::collect) {
+                untaken.remove(i);
+            }
+        }
         before - untaken.len()
     }
 }
