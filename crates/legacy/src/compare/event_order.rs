@@ -177,6 +177,7 @@ pub(super) fn same_but_for_company(
 
 #[cfg(test)]
 mod tests {
+    use super::super::random::random;
     use super::*;
     use crate::v1::Event;
 
@@ -201,17 +202,13 @@ mod tests {
     /// order.
     #[test]
     fn any_legal_order_gives_the_same() {
-        let mut seed = 7u64;
-        let mut random = |n: u64| {
-            seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            (seed >> 33) % n
-        };
+        let mut random = random(7);
         for _ in 0..500 {
             let n = 2 + random(20) as usize;
             let a: Vec<_> = (0..n).map(|i| event(i as u32, 1 << random(4) | 1 << random(4))).collect();
             let mut b = a.clone();
             for _ in 0..200 {
-                let i = random(n as u64 - 1) as usize;
+                let i = random(n as u32 - 1) as usize;
                 if mask(&b[i]) & mask(&b[i + 1]) == 0 {
                     b.swap(i, i + 1);
                 }

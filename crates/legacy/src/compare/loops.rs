@@ -457,6 +457,7 @@ impl Parts {
 #[cfg(test)]
 mod tests {
     use super::super::nodes::PreviousWarp;
+    use super::super::random::random;
     use super::*;
     use crate::v1::Event;
 
@@ -499,11 +500,7 @@ mod tests {
     /// What B's walk leaves out is in the graph already: walking all of both gives the same.
     #[test]
     fn where_b_does_what_a_does_it_has_its_edges() {
-        let mut seed = 11u32;
-        let mut random = |n: u32| {
-            seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            (seed >> 16) % n
-        };
+        let mut random = random(11);
         for round in 0..300 {
             // Few nodes are a matrix of bits, many a table.
             let (sites, len) = [(20, 200), (3000, 1500)][round % 2];
@@ -547,11 +544,7 @@ mod tests {
 
     #[test]
     fn sites_in_any_order_have_no_loops() {
-        let mut seed = 5u32;
-        let mut random = |n: u32| {
-            seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            (seed >> 16) % n
-        };
+        let mut random = random(5);
         let a = stream(&(0..5000).map(|_| random(60)).collect::<Vec<_>>());
         assert!(Loops::new([&a, &a], &Nodes::new([&a, &a], &mut PreviousWarp::default())).is_none());
         // One site that leads to any other, each of which leads back, is a loop.

@@ -27,6 +27,8 @@ mod loops;
 mod nodes;
 mod options;
 mod parallel;
+#[cfg(test)]
+mod random;
 mod same_sites;
 mod streams;
 

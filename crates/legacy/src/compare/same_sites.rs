@@ -135,15 +135,10 @@ fn windows(a: &[u32], b: &[u32]) -> Option<Vec<Run>> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use prlx_analyze::edit_script::edits;
 
-    fn random() -> impl FnMut(u32) -> u32 {
-        let mut seed = 3u64;
-        move |n| {
-            seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            (seed >> 33) as u32 % n
-        }
-    }
+    use super::super::random::random;
+    use super::*;
 
     /// Runs ascend, do not touch, and match equal elements. Returns the number of matched elements.
     fn matched(a: &[u32], b: &[u32], runs: &[Run]) -> usize {
@@ -157,8 +152,24 @@ mod tests {
     }
 
     #[test]
+    fn short_sequences_match_as_far_as_they_can() {
+        let mut random = random(3);
+        for _ in 0..3000 {
+            let symbols = 1 + random(6);
+            let mut some = || (0..random(30)).map(|_| random(symbols)).collect::<Vec<u32>>();
+            let (a, b) = (some(), some());
+            let [long_a, long_b] = [&a, &b].map(|of| of.iter().map(|x| u64::from(*x)).collect::<Vec<_>>());
+            // A shortest script: what it leaves is a longest common subsequence.
+            let script = edits(&long_a, &long_b).expect("short");
+            let removed: usize = script.iter().map(|edit| edit.a.len()).sum();
+            let runs = windows(&a, &b).expect("short");
+            assert_eq!(matched(&a, &b, &runs), a.len() - removed, "{a:?} {b:?}");
+        }
+    }
+
+    #[test]
     fn long_sequences_match_window_by_window() {
-        let mut random = random();
+        let mut random = random(3);
         let a: Vec<u32> = (0..20_000).map(|_| random(40)).collect();
         let mut b = Vec::new();
         for x in &a {

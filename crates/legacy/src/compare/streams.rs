@@ -509,15 +509,12 @@ fn one_cut(a: &[[u64; 2]], b: &[[u64; 2]]) -> Vec<TripStep> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::random::random;
     use super::*;
 
     #[test]
     fn few_items_pair_as_many_do() {
-        let mut seed = 3u32;
-        let mut random = |n: u32| {
-            seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            (seed >> 16) % n
-        };
+        let mut random = random(3);
         for _ in 0..500 {
             let mut some = || (0..random(30)).map(|_| random(8)).collect::<Vec<u32>>();
             let (a, b) = (some(), some());
