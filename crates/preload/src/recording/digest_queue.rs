@@ -52,7 +52,7 @@ impl QueuedLaunch {
     /// Takes the digests from the device if they are there. Returns whether they are.
     fn collect(&mut self) -> bool {
         self.progress = match std::mem::replace(&mut self.progress, DigestProgress::Calling) {
-            DigestProgress::Pending(mut pending) => match self.digests.done(&mut pending) {
+            DigestProgress::Pending(pending) => match self.digests.done(&pending) {
                 true => DigestProgress::Taken(self.digests.take(*pending)),
                 false => DigestProgress::Pending(pending),
             },

@@ -51,11 +51,26 @@ impl MappedBuffer {
         self.memory.as_ref().map_or(null_mut(), |m| m.as_ptr())
     }
 
+    /// Offset of device address `at`; `None` if not all of the `bytes` bytes there are in this buffer.
+    fn offset(&self, at: u64, bytes: usize) -> Option<usize> {
+        let from = at.checked_sub(self.device).and_then(|n| usize::try_from(n).ok())?;
+        from.checked_add(bytes).filter(|end| *end <= self.bytes).map(|_| from)
+    }
+
+    /// The word at device address `at`, a multiple of 8, as the device stored it; `None` if it is not in this
+    /// buffer.
+    pub fn word(&self, at: u64) -> Option<u64> {
+        let from = self.offset(at, 8).filter(|_| at.is_multiple_of(8))?;
+        // SAFETY: C4: the mapping lives as long as `self`, and the range was checked above. Mappings begin at
+        // multiples of the page size, so the word is aligned. The read is volatile because a kernel may write
+        // to the same word.
+        Some(u64::from_le(unsafe { self.at().add(from).cast::<u64>().read_volatile() }))
+    }
+
     /// Copies the bytes from device address `at` on into `to`. Returns false if they are not all in this
     /// buffer.
     pub fn read(&self, at: u64, to: &mut [u8]) -> bool {
-        let from = at.checked_sub(self.device).and_then(|n| usize::try_from(n).ok());
-        let Some(from) = from.filter(|n| n.checked_add(to.len()).is_some_and(|end| end <= self.bytes)) else {
+        let Some(from) = self.offset(at, to.len()) else {
             return false;
         };
         for (i, byte) in to.iter_mut().enumerate() {

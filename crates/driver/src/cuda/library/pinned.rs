@@ -51,19 +51,6 @@ enum CopyState {
 unsafe impl Send for PinnedBuffer {}
 
 impl PinnedBuffer {
-    /// Makes `count` buffers of `size` bytes each from one allocation; neither may be 0.
-    pub fn several(library: Library, count: usize, size: usize) -> Result<Vec<PinnedBuffer>, Failure> {
-        let PinnedBuffer { event, at, .. } = PinnedBuffer::new(library, count * size)?;
-        let part = |i: usize| {
-            let event = if i == 0 { event } else { library.create_event()? };
-            // SAFETY: `count * size` bytes were allocated, so part `i` is inside. C4: the parts do not
-            // overlap, and each belongs to one buffer.
-            let at = unsafe { at.add(i * size) };
-            Ok(PinnedBuffer { library, event, at, size, state: CopyState::Idle, filled: 0 })
-        };
-        (0..count).map(part).collect()
-    }
-
     /// Makes a buffer of `size` bytes, which must not be 0.
     pub fn new(library: Library, size: usize) -> Result<PinnedBuffer, Failure> {
         let event = library.create_event()?;

@@ -1,9 +1,11 @@
 //! The kernel that digests memory, as PTX. [`crate::digest::memory`] defines the digest.
 //!
 //! One launch digests several ranges: the grid's y counts ranges, and the CTAs along x share one. A slot has
-//! 32 bytes for each range: two sums and the number of CTAs that have added to them. Behind them it has 16
-//! bytes for each range and side: the resulting sums. The last CTA of a range stores the result and resets
-//! the sums for the next launch.
+//! 32 bytes for each range: two sums and the number of CTAs that have added to them. The last CTA of a range
+//! stores the result, in memory that the host can read, and resets the sums for the next launch.
+//!
+//! A result is the two sums and a tag. Results have places for each range and side. The tag is stored last,
+//! so the host sees without a call of the driver that the sums are there.
 //!
 //! # Invariants
 //! The kernel reads only the words that a range touches. In ranges aligned to 16 bytes it reads words in
@@ -22,19 +24,19 @@ pub const THREADS: u32 = 256;
 pub const SHARE: u64 = 16 << 10;
 
 /// Size of a slot in bytes.
-pub const SLOT: u64 = 2 * OUT;
+pub const SLOT: u64 = 32 * RANGES as u64;
 
-/// Offset of the results in a slot, in bytes.
-pub const OUT: u64 = 32 * RANGES as u64;
+/// Size of the memory for a result in bytes: two sums, the tag, and eight bytes that are not used.
+pub const RESULT: u64 = 32;
 
-/// Size of a result in bytes.
-pub const RESULT: usize = 16;
+/// Offset of the tag in a result.
+pub const TAG: usize = 16;
 
 /// Name of the kernel.
 pub const NAME: &str = "prlx_digest";
 
 // The text has these constants as numbers.
-const _: () = assert!(RANGES * 16 == 512 && THREADS == 256 && SHARE == 1 << 14 && OUT == 1024);
+const _: () = assert!(RANGES * 16 == 512 && THREADS == 256 && SHARE == 1 << 14 && SLOT / RANGES as u64 == RESULT);
 
 /// Adds two adjacent words.
 macro_rules! pair {
@@ -56,6 +58,8 @@ pub const PTX: &str = concat!(
 
 .visible .entry prlx_digest(
     .param .u64 slot,
+    .param .u64 results,
+    .param .u64 tag,
     .param .u32 side,
     .param .align 8 .b8 ranges[512]
 )
@@ -229,9 +233,13 @@ ADDED:
     atom.global.exch.b64 %b, [%at1+8], 0;
     ld.param.u32 %x2, [side];
     mad.lo.u32 %x2, %range, 2, %x2;
-    mul.wide.u32 %t, %x2, 16;
-    add.u64 %at1, %slot, %t;
-    st.global.v2.u64 [%at1+1024], {%a, %b};
+    mul.wide.u32 %t, %x2, 32;
+    ld.param.u64 %at1, [results];
+    add.u64 %at1, %at1, %t;
+    st.global.v2.u64 [%at1], {%a, %b};
+    membar.sys;
+    ld.param.u64 %t, [tag];
+    st.volatile.global.u64 [%at1+16], %t;
 DONE:
     ret;
 }

@@ -1,8 +1,9 @@
 //! Digests the memory that the pointers among a launch's parameters lead to, before and after the launch.
 //!
 //! [`Digests::before`] and [`Digests::after`] are called around a launch. Each puts a kernel (`kernel`) into
-//! the launch's stream; the second one is followed by a copy and an event. [`Digests::take`] returns the
-//! digests once that event has passed.
+//! the launch's stream, which stores its results in host memory. [`Digests::take`] returns the digests once
+//! they are there. A copy to the host with an event behind it would delay the program's next kernel, and
+//! asking for events takes the driver's lock.
 //!
 //! A pointer is an 8-byte word at a multiple of 8 within one parameter whose value lies in an allocation. Its
 //! range extends to the next such pointer, or to the end of the allocation. Caching allocators put many
@@ -23,15 +24,17 @@
 
 mod kernel;
 
+use std::sync::atomic::{Ordering, fence};
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use kernel::{NAME, OUT, RANGES, RESULT, SHARE, SLOT, THREADS};
+use kernel::{NAME, RANGES, RESULT, SHARE, SLOT, TAG, THREADS};
 use prlx_trace::launch::Pointee;
 
 use super::calls::{attribute, pointer};
 use crate::cuda::library::failure::Failure;
 use crate::cuda::library::handles::{Context, Function, Stream};
+use crate::cuda::library::mapped::MappedBuffer;
 use crate::cuda::library::open::Library;
 use crate::cuda::library::pinned::PinnedBuffer;
 use crate::cuda::library::pointers::PointerInfo;
@@ -48,6 +51,9 @@ const SLOTS: usize = 1024;
 /// most 512 pointers.
 const MOST_RANGES: usize = 16 * RANGES;
 
+/// Bytes of a slot's results, for both sides.
+const RESULTS: u64 = 2 * RANGES as u64 * RESULT;
+
 /// Number of CTAs for each SM.
 const CTAS: u32 = 4;
 
@@ -60,10 +66,11 @@ const TRIAL: usize = 4096;
 /// Digests launches in one context.
 pub struct Digests {
     library: Library,
-    context: Context,
     function: Function,
     /// Device address of the first slot.
     slots: u64,
+    /// The results of all slots.
+    results: MappedBuffer,
     /// Ordinal of the device.
     device: u32,
     /// Maximum number of CTAs for a range.
@@ -74,10 +81,11 @@ pub struct Digests {
     free: Mutex<Vec<DigestSlot>>,
 }
 
-/// A slot in device memory, and the host memory for its results.
+/// A place for the sums and results of [`RANGES`] ranges.
 struct DigestSlot {
-    address: u64,
-    results: PinnedBuffer,
+    number: u64,
+    /// The tag of the results that the slot gets next. It is never 0.
+    tag: u64,
 }
 
 /// A pointee, with the number of its range if it is digested.
@@ -91,7 +99,7 @@ pub struct PendingDigest {
     /// Address and bytes of each range.
     ranges: Vec<[u64; 2]>,
     pointees: Vec<RangedPointee>,
-    /// Whether all kernels and copies are in the stream.
+    /// Whether all kernels are in the stream.
     whole: bool,
 }
 
@@ -121,26 +129,23 @@ impl Digests {
         most: u64,
     ) -> Result<Digests, Error> {
         let failed = |e: Failure| e.during("digests");
-        let make = || Digests::make(library, context, device, image, most).map_err(failed)?.self_tested();
+        let make = || Digests::make(library, device, image, most).map_err(failed)?.self_tested();
         library.with_relaxed_capture(|| library.with_context(context, make)).map_err(failed)?
     }
 
     fn make(
         library: Library,
-        context: Context,
         device: u32,
         image: &[u8],
         most: u64,
     ) -> Result<Digests, Failure> {
         let function = library.function(library.load(image)?, NAME)?;
         let processors = library.attribute(library.device(device)?, attribute::PROCESSORS)?;
-        let bytes = SLOTS * SLOT as usize + TRIAL;
-        let slots = library.alloc(bytes)?;
-        let results = PinnedBuffer::several(library, SLOTS, RANGES * 2 * RESULT)?;
-        let slot = |(i, results): (u64, PinnedBuffer)| DigestSlot { address: slots + i * SLOT, results };
-        let free = Mutex::new((0..).zip(results).map(slot).collect());
+        let slots = library.alloc(SLOTS * SLOT as usize + TRIAL)?;
+        let results = MappedBuffer::new(library, SLOTS * RESULTS as usize)?;
+        let free = Mutex::new((0..SLOTS as u64).map(|number| DigestSlot { number, tag: 1 }).collect());
         let (ctas, pid) = ((processors * CTAS).max(1), std::process::id());
-        Ok(Digests { library, context, function, slots, device, ctas, most, pid, free })
+        Ok(Digests { library, function, slots, results, device, ctas, most, pid, free })
     }
 
     /// Zeroes the slots and digests a known text in a stream of its own. Later launches then need no driver
@@ -167,10 +172,9 @@ impl Digests {
             let mut one = PendingDigest { slots, ranges, pointees, whole: false };
             self.launch(&one, 0, stream)?;
             self.follow(&mut one, stream)?;
-            let start = Instant::now();
-            while !self.done(&mut one) && start.elapsed() < START {
-                std::thread::yield_now();
-            }
+            // Only an event behind the kernels.
+            dma.zero_device(stream, [])?;
+            self.settle(&mut dma)?;
             library.destroy_stream(stream)?;
             Ok(self.take(one))
         };
@@ -243,32 +247,34 @@ impl Digests {
 
     fn follow(&self, pending: &mut PendingDigest, stream: Stream) -> Result<(), Failure> {
         self.launch(pending, 1, stream)?;
-        for (slot, ranges) in pending.slots.iter_mut().zip(pending.ranges.chunks(RANGES)) {
-            let bytes = ranges.len() * 2 * RESULT;
-            slot.results.copy_from_device(stream, &[(slot.address + OUT, bytes)])?;
-        }
         pending.whole = true;
         Ok(())
     }
 
-    /// Whether the digests are complete. The calling thread may have any context.
-    pub fn done(&self, pending: &mut PendingDigest) -> bool {
-        let mut ask = || {
-            let done = |slot: &mut DigestSlot| slot.results.done().is_ok_and(|done| done);
-            // The last copy is behind the others.
-            self.library.with_context(self.context, || pending.slots.iter_mut().rev().all(done))
-        };
-        pending.whole && self.library.with_relaxed_capture(&mut ask).is_ok_and(|done| done)
+    /// Whether the digests are complete. Calls no function of the driver.
+    pub fn done(&self, pending: &PendingDigest) -> bool {
+        // The last range is the last one to be digested, mostly.
+        let mut ranges = (0..pending.ranges.len()).rev();
+        pending.whole && ranges.all(|range| [1, 0].iter().all(|side| self.sums(pending, range, *side).is_some()))
+    }
+
+    /// The sums of a range, if they are there.
+    fn sums(&self, pending: &PendingDigest, range: usize, side: u64) -> Option<[u64; 2]> {
+        let slot = pending.slots.get(range / RANGES)?;
+        let place = (range % RANGES) as u64 * 2 + side;
+        let at = self.results.device() + slot.number * RESULTS + place * RESULT;
+        let word = |offset: usize| self.results.word(at + offset as u64);
+        (word(TAG)? == slot.tag).then_some(())?;
+        // The device stores the tag behind the sums.
+        fence(Ordering::Acquire);
+        Some([word(0)?, word(8)?])
     }
 
     /// Returns the pointees; without digests, if those are not complete.
     pub fn take(&self, mut pending: PendingDigest) -> Vec<Pointee> {
-        let done = self.done(&mut pending);
-        let digest = |range: usize, side: usize| {
-            let results = pending.slots.get(range / RANGES).filter(|_| done)?.results.bytes()?;
-            let at = results.get((range % RANGES * 2 + side) * RESULT..)?;
-            let (a, rest) = at.split_first_chunk()?;
-            let sums = [u64::from_le_bytes(*a), u64::from_le_bytes(*rest.first_chunk()?)];
+        let done = self.done(&pending);
+        let digest = |range: usize, side: u64| {
+            let sums = self.sums(&pending, range, side).filter(|_| done)?;
             Some(digest::concluded(sums, pending.ranges[range][1]))
         };
         let of = |(pointee, range): &RangedPointee| {
@@ -277,6 +283,7 @@ impl Digests {
         };
         let found = pending.pointees.iter().map(of).collect();
         if done {
+            pending.slots.iter_mut().for_each(|slot| slot.tag += 1);
             self.lock().append(&mut pending.slots);
         }
         found
@@ -291,8 +298,11 @@ impl Digests {
             }
             let most = some.iter().map(|r| r[1]).max().unwrap_or(0);
             let ctas = most.div_ceil(SHARE).clamp(1, self.ctas.into()) as u32;
-            let (grid, slot) = ([ctas, some.len() as u32], slot.address.to_le_bytes());
-            let params: [&[u8]; 3] = [&slot, &side.to_le_bytes(), &ranges];
+            let grid = [ctas, some.len() as u32];
+            let results = self.results.device() + slot.number * RESULTS;
+            let [sums, results, tag] =
+                [self.slots + slot.number * SLOT, results, slot.tag].map(u64::to_le_bytes);
+            let params: [&[u8]; 5] = [&sums, &results, &tag, &side.to_le_bytes(), &ranges];
             self.library.launch_in_stream(self.function, stream, grid, THREADS, &params)?;
         }
         Ok(())
