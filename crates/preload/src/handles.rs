@@ -14,7 +14,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::ffi::c_void;
 use std::sync::{Arc, LazyLock, OnceLock, PoisonError, RwLock};
 
-use crate::rewritten_module::{Kernel, Module};
+use crate::rewritten_module::{Kernel, Module, ParamLayout};
 
 /// A kernel of a rewritten module, with its module. `None` for a kernel of an unchanged module.
 pub type RewrittenKernel = Option<(Arc<Module>, Kernel)>;
@@ -30,6 +30,15 @@ pub struct Library {
     pub loaded: OnceLock<LoadedLibrary>,
 }
 
+/// A kernel of an unchanged module.
+#[derive(Default)]
+pub struct UnchangedKernel {
+    /// Its name; `None` if the driver does not know it.
+    pub name: Option<Box<str>>,
+    /// Its parameters, once they were asked for; `None` if the driver does not know them.
+    pub params: OnceLock<Option<ParamLayout>>,
+}
+
 /// Maximum number of remembered kernels of unchanged modules.
 const MAX_UNCHANGED: usize = 1 << 14;
 
@@ -43,8 +52,8 @@ struct Handles {
     kernels: HashMap<usize, RewrittenKernel>,
     /// The keys of `kernels` that are `CUkernel`s of rewritten libraries.
     library_kernels: BTreeSet<usize>,
-    /// Names of kernels of unchanged modules, by handle.
-    unchanged_names: HashMap<usize, Arc<str>>,
+    /// Kernels of unchanged modules, by handle.
+    unchanged: HashMap<usize, Arc<UnchangedKernel>>,
 }
 
 static HANDLES: LazyLock<RwLock<Handles>> = LazyLock::new(RwLock::default);
@@ -90,29 +99,31 @@ pub fn clear_modules() {
         h.modules.clear();
         h.kernels.clear();
         h.library_kernels.clear();
-        h.unchanged_names.clear();
+        h.unchanged.clear();
     });
 }
 
 impl Handles {
     /// Removes a module's kernels, and all kernels of unchanged modules, whose handles may be reused too.
     fn remove_kernels(&mut self, removed: &Arc<Module>) {
-        self.unchanged_names.clear();
+        self.unchanged.clear();
         self.kernels.retain(|_, k| k.as_ref().is_some_and(|(module, _)| !Arc::ptr_eq(module, removed)));
         let kernels = &self.kernels;
         self.library_kernels.retain(|k| kernels.contains_key(k));
     }
 
-    fn set_unchanged_name(&mut self, handle: *mut c_void, name: &str) {
-        if self.unchanged_names.len() >= MAX_UNCHANGED {
+    fn add_unchanged(&mut self, handle: *mut c_void, name: Option<&str>) -> Arc<UnchangedKernel> {
+        if self.unchanged.len() >= MAX_UNCHANGED {
             self.forget_unchanged();
         }
-        self.unchanged_names.insert(handle.addr(), name.into());
+        let kernel = Arc::new(UnchangedKernel { name: name.map(Box::from), ..UnchangedKernel::default() });
+        self.unchanged.insert(handle.addr(), Arc::clone(&kernel));
+        kernel
     }
 
     /// Removes the kernels of unchanged modules. A launch looks them up again.
     fn forget_unchanged(&mut self) {
-        self.unchanged_names.clear();
+        self.unchanged.clear();
         self.kernels.retain(|_, k| k.is_some());
     }
 }
@@ -152,7 +163,7 @@ pub fn add_kernel(handle: *mut c_void, module: Option<&Arc<Module>>, name: &str)
     let kernel = module.and_then(|m| Some((m.clone(), m.kernels.get(name)?.clone())));
     update(|h| {
         if kernel.is_none() {
-            h.set_unchanged_name(handle, name);
+            h.add_unchanged(handle, Some(name));
         }
         h.kernels.insert(handle.addr(), kernel);
     });
@@ -171,14 +182,14 @@ pub fn library_kernels() -> Vec<*mut c_void> {
     read(|h| h.library_kernels.iter().map(|address| pointer(*address)).collect())
 }
 
-/// Remembers the name of a kernel of an unchanged module.
-pub fn set_unchanged_name(handle: *mut c_void, name: &str) {
-    update(|h| h.set_unchanged_name(handle, name));
+/// Remembers a kernel of an unchanged module.
+pub fn add_unchanged(handle: *mut c_void, name: Option<&str>) -> Arc<UnchangedKernel> {
+    update(|h| h.add_unchanged(handle, name))
 }
 
-/// The name of a kernel of an unchanged module, if it is remembered.
-pub fn unchanged_name(handle: *mut c_void) -> Option<Arc<str>> {
-    read(|h| h.unchanged_names.get(&handle.addr()).cloned())
+/// The kernel of an unchanged module behind a handle, if it is remembered.
+pub fn unchanged(handle: *mut c_void) -> Option<Arc<UnchangedKernel>> {
+    read(|h| h.unchanged.get(&handle.addr()).cloned())
 }
 
 /// Makes `alias` another handle of the kernel behind `handle`.

@@ -11,6 +11,9 @@ use prlx_plan::Plan;
 use prlx_trace::Dim3;
 use prlx_trace::kernel::Fidelity;
 
+/// Offset and size, in bytes, of each of a kernel's parameters.
+pub type ParamLayout = Vec<(usize, usize)>;
+
 /// A module whose code was rewritten.
 #[derive(Debug)]
 pub struct Module {
@@ -32,7 +35,7 @@ pub struct Kernel {
     /// Its index among the functions of the plan.
     pub function: usize,
     /// Offset and size, in bytes, of each of the program's parameters, as PTX lays them out.
-    pub params: Vec<(usize, usize)>,
+    pub params: ParamLayout,
     /// Offset of the hidden parameter, behind the program's, in bytes, as PTX lays them out.
     pub hidden_offset: usize,
     /// Bytes of the parameters that the kernel never reads, such as padding. They are recorded as zeros,

@@ -17,7 +17,7 @@ use prlx_driver::cuda::Functions;
 use prlx_driver::cuda::calls::extra;
 use prlx_trace::device::HiddenParameter;
 
-use crate::handles::RewrittenKernel;
+use crate::handles::{RewrittenKernel, UnchangedKernel};
 use crate::panic_guard::guard;
 use crate::recording::launch_shape::Shape;
 use crate::recording::launches::{HiddenParam, Params};
@@ -46,19 +46,17 @@ pub fn kernel(real: &Functions, handle: *mut c_void) -> RewrittenKernel {
     handles::kernel(handle).flatten()
 }
 
-/// Name of a kernel of an unchanged module. Looked up again if the table of names forgot it.
-fn unchanged_name(real: &Functions, handle: *mut c_void) -> Option<Arc<str>> {
-    handles::unchanged_name(handle).or_else(|| {
+/// The kernel of an unchanged module behind a handle. Looked up again if the table of kernels forgot it.
+fn unchanged(real: &Functions, handle: *mut c_void) -> Arc<UnchangedKernel> {
+    handles::unchanged(handle).unwrap_or_else(|| {
         let mut name = std::ptr::null();
         // SAFETY: the driver's function (P2) with a handle that the program launches (P5); the output is a
         // local variable (P3). The name lives as long as its module (P4).
-        unsafe {
-            if (real.cuFuncGetName)(&mut name, handle) != 0 || name.is_null() {
-                return None;
-            }
-            handles::set_unchanged_name(handle, CStr::from_ptr(name).to_str().ok()?);
-        }
-        handles::unchanged_name(handle)
+        let name = unsafe {
+            let known = (real.cuFuncGetName)(&mut name, handle) == 0 && !name.is_null();
+            known.then(|| CStr::from_ptr(name).to_str().ok()).flatten()
+        };
+        handles::add_unchanged(handle, name)
     })
 }
 
@@ -126,12 +124,12 @@ impl PatchedParams {
             let known = kernel(real, handle);
             let rewritten = known.clone().filter(|(_, k)| k.skipped.is_none());
             if let (None, Purpose::Launch { shape, stream, per_thread }) = (&rewritten, purpose) {
-                let name = unchanged_name(real, handle);
+                let unchanged = unchanged(real, handle);
                 // A rewritten module may leave out this kernel: then the kernel has its own reason.
                 let why = known.and_then(|(_, k)| k.skipped).unwrap_or_else(recording::module_not_rewritten);
                 // SAFETY: the caller's promise.
-                let params = || unsafe { unchanged_params(real, handle, params, extra) };
-                let kernel = (name.as_deref(), why.as_str());
+                let params = || unsafe { unchanged_params(real, handle, &unchanged, params, extra) };
+                let kernel = (unchanged.name.as_deref(), why.as_str());
                 self.hidden = recording::record_unchanged(real, kernel, shape, stream, per_thread, params);
             }
             rewritten
@@ -252,17 +250,19 @@ impl PatchedParams {
 /// kernel's parameters.
 ///
 /// # Safety
-/// `params` and `extra` are those of a launch of the kernel `handle`.
+/// `params` and `extra` are those of a launch of the kernel `handle`, which is `kernel`.
 unsafe fn unchanged_params(
     real: &Functions,
     handle: *mut c_void,
+    kernel: &UnchangedKernel,
     params: *mut *mut c_void,
     extra: *mut *mut c_void,
 ) -> Option<Params> {
     let ask = [real.cuFuncGetParamInfo, real.cuKernelGetParamInfo];
     // SAFETY: the driver's functions (P2) with a handle that the program launches (P5). The function that
     // does not take this kind of handle refuses it.
-    let layout = ask.into_iter().find_map(|ask| unsafe { layout(ask, handle) })?;
+    let asked = || ask.into_iter().find_map(|ask| unsafe { layout(ask, handle) });
+    let layout = kernel.params.get_or_init(asked).as_ref()?;
     let mut bytes = vec![0; layout.iter().map(|(at, size)| at + size).max().unwrap_or(0)];
     if params.is_null() {
         // SAFETY: the caller's promise.
@@ -282,7 +282,7 @@ unsafe fn unchanged_params(
             }
         }
     }
-    Some((bytes, layout))
+    Some((bytes, layout.clone()))
 }
 
 /// Offset and size in bytes of each of a kernel's parameters. `None` if the driver does not know them.

@@ -2,13 +2,12 @@
 //!
 //! # Invariants
 //! - A launch that enters the queue is written once, with its digests or with the reason why it has none.
-//! - Digests are taken from the device when they are there, even if their launch is not decoded yet, so that
-//!   others have room.
+//! - Digests are taken when they are there, even if their launch is not decoded yet, so that others have room.
 //! - A launch waits for room for its digests, for [`MAX_LAUNCH_WAIT`] at most, and not again until there is
 //!   some.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use prlx_driver::cuda::Stream;
@@ -49,7 +48,7 @@ enum DigestProgress {
 }
 
 impl QueuedLaunch {
-    /// Takes the digests from the device if they are there. Returns whether they are.
+    /// Takes the digests if they are there. Returns whether they are.
     fn collect(&mut self) -> bool {
         self.progress = match std::mem::replace(&mut self.progress, DigestProgress::Calling) {
             DigestProgress::Pending(pending) => match self.digests.done(&pending) {
@@ -68,7 +67,11 @@ impl QueuedLaunch {
 
 /// The process's launches that wait for digests.
 #[derive(Default)]
-pub struct DigestQueue(Mutex<Queue>);
+pub struct DigestQueue {
+    queue: Mutex<Queue>,
+    /// A launch has entered the empty queue.
+    entered: Condvar,
+}
 
 #[derive(Default)]
 struct Queue {
@@ -76,7 +79,7 @@ struct Queue {
     launches: BTreeMap<u64, QueuedLaunch>,
     /// Numbers of launches that have ended and lack only their digests.
     waiting: VecDeque<u64>,
-    /// Numbers of launches whose digests are not taken from the device.
+    /// Numbers of launches whose digests are not taken.
     untaken: VecDeque<u64>,
     /// A launch waited for room in vain.
     stalled: bool,
@@ -84,7 +87,15 @@ struct Queue {
 
 impl DigestQueue {
     fn lock(&self) -> MutexGuard<'_, Queue> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until there is a launch in the queue.
+    pub fn wait_for_launches(&self) {
+        let mut queue = self.lock();
+        while queue.launches.is_empty() {
+            queue = self.entered.wait(queue).unwrap_or_else(PoisonError::into_inner);
+        }
     }
 
     /// Starts to digest a launch that is about to go into a stream, which must not be captured. `layout` has
@@ -112,6 +123,9 @@ impl DigestQueue {
                 let mut queue = self.lock();
                 queue.launches.insert(launch.number, queued);
                 queue.untaken.push_back(launch.number);
+                if queue.launches.len() == 1 {
+                    self.entered.notify_all();
+                }
                 return true;
             }
         };
@@ -119,11 +133,11 @@ impl DigestQueue {
         false
     }
 
-    /// Takes digests from the device, to make room for others. Returns false if there is none for a launch
-    /// that has waited since `began`.
+    /// Takes digests, to make room for others. Returns false if there is none for a launch that has waited
+    /// since `began`.
     fn makes_room(&self, began: Instant) -> bool {
         let mut queue = self.lock();
-        let taken = queue.collect(usize::MAX);
+        let taken = queue.collect();
         let late = queue.stalled || began.elapsed() >= MAX_LAUNCH_WAIT;
         queue.stalled = late && taken == 0;
         drop(queue);
@@ -162,14 +176,13 @@ impl DigestQueue {
         queue.take(number, false)
     }
 
-    /// Takes the launches whose digests are there, among the first `count` that wait. As many launches are
-    /// asked for their digests.
-    pub fn take_ready(&self, count: usize) -> Vec<(Launch, Streams)> {
+    /// Takes the launches that have ended and whose digests are there.
+    pub fn take_ready(&self) -> Vec<(Launch, Streams)> {
         let mut queue = self.lock();
-        queue.collect(count);
+        queue.collect();
         let Queue { launches, waiting, .. } = &mut *queue;
         let taken = |number: &u64| launches.get(number).is_some_and(QueuedLaunch::is_taken);
-        let next: Vec<u64> = waiting.iter().take(count).copied().filter(taken).collect();
+        let next: Vec<u64> = waiting.iter().copied().filter(taken).collect();
         next.into_iter().filter_map(|number| queue.take(number, false)).collect()
     }
 
@@ -192,7 +205,7 @@ impl DigestQueue {
         // A thread that is ending may no longer be able to call the driver, so another thread waits.
         let wait = || {
             while open(&self.lock()) && start.elapsed() < MAX_WAIT {
-                found.extend(self.take_ready(usize::MAX));
+                found.extend(self.take_ready());
                 std::thread::sleep(Duration::from_micros(100));
             }
         };
@@ -234,18 +247,11 @@ impl Queue {
         Some((launch, streams))
     }
 
-    /// Takes the digests that are there from the device, among the first `count` launches that lack them.
-    /// Returns how many.
-    fn collect(&mut self, count: usize) -> usize {
+    /// Takes the digests that are there. Returns of how many launches.
+    fn collect(&mut self) -> usize {
         let Queue { launches, untaken, .. } = self;
         let before = untaken.len();
-        // From the back, so that those that are left keep their positions.
-        for i in (0..count.min(before)).rev() {
-            let queued = untaken.get(i).and_then(|number| launches.get_mut(number));
-            if queued.is_none_or(QueuedLaunch::collect) {
-                untaken.remove(i);
-            }
-        }
+        untaken.retain(|number| launches.get_mut(number).is_some_and(|queued| !queued.collect()));
         before - untaken.len()
     }
 }

@@ -24,12 +24,9 @@ use crate::recording::graphs::new_node_context;
 use crate::recording::launch_shape::Shape;
 use crate::recording::lock::lock;
 use crate::recording::open::session;
-use crate::recording::session::{ParamLayout, SESSION, unnamed_params};
+use crate::recording::session::{SESSION, unnamed_params};
 use crate::recording::streams::{effective_stream, is_capturing};
-use crate::rewritten_module::{Kernel, Module};
-
-/// How many launches that wait for digests are checked at each launch.
-const CHECKED: usize = 8;
+use crate::rewritten_module::{Kernel, Module, ParamLayout};
 
 /// Why a launch has no digests if its kernel's parameters are unknown.
 const NO_PARAMS: &str = "the driver does not tell of its kernel's parameters";
@@ -77,7 +74,6 @@ pub fn record_unchanged(
     launch.params = bytes;
     let mut digested = false;
     if let Some(context) = context {
-        session.append_digested(&context, |queue, _| queue.take_ready(CHECKED));
         match params_known {
             true => digested = session.begin_digest(&context, &mut launch, stream, &layout),
             false => launch.undigested = Some(NO_PARAMS.to_owned()),
@@ -155,7 +151,6 @@ pub fn begin_launch(
         session.append_skipped(launch, "there is no recorder for its context");
         return None;
     };
-    session.append_digested(&context, |queue, _| queue.take_ready(CHECKED));
     let digested = session.begin_digest(&context, &mut launch, stream, &kernel.params);
     let number = launch.number;
     let capture = session.begin_capture(module, kernel, &launch);
@@ -195,7 +190,7 @@ pub fn launch_queued(hidden: HiddenParam, code: i32, called: [Instant; 2]) {
                     // Its digests may still be computed, and the next launch may fault.
                     session.append_digested(&context, |queue, _| match code {
                         0 => queue.wait_for(number),
-                        _ => queue.take_ready(usize::MAX),
+                        _ => queue.take_ready(),
                     });
                 }
                 0 => context.recorder.queued(ticket, stream),

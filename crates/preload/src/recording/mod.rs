@@ -11,6 +11,7 @@ mod context_recorder;
 mod contexts;
 mod devices;
 mod digest_queue;
+mod digest_thread;
 mod flush;
 pub mod graph_nodes;
 mod graphs;

@@ -12,6 +12,7 @@ use prlx_trace::Writer;
 
 use crate::recording::devices::devices;
 use crate::recording::digest_queue::DigestQueue;
+use crate::recording::digest_thread;
 use crate::recording::flush::{Flusher, at_exit};
 use crate::recording::live_file::LiveFile;
 use crate::recording::live_thread;
@@ -54,6 +55,9 @@ impl Session {
         if options.rings() || options.probe.is_some() {
             live_thread::start(options.interval);
         }
+        if options.digest.is_some() {
+            digest_thread::start();
+        }
         Some(Session {
             options,
             started: Instant::now(),
@@ -64,6 +68,7 @@ impl Session {
             launch_filter: Mutex::default(),
             digest_filter: Mutex::default(),
             digest_queue: DigestQueue::default(),
+            appending: Mutex::default(),
             launches: AtomicU64::new(0),
             threads: AtomicU32::new(0),
             unchanged_modules: Mutex::default(),

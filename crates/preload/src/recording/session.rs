@@ -30,7 +30,7 @@ use crate::recording::graph_nodes::Graphs;
 use crate::recording::launch_shape::Shape;
 use crate::recording::live_file::LiveFile;
 use crate::recording::lock::lock;
-use crate::rewritten_module::{Kernel, Module};
+use crate::rewritten_module::{Kernel, Module, ParamLayout};
 use crate::{log, nvtx, rewrite};
 
 /// Bytes of the memory for recording that are kept free of probe tables, for launch contexts.
@@ -38,9 +38,6 @@ const CONTEXT_BYTES: u64 = 1 << 20;
 
 /// Why launches outside of `--from`, `--to` and `--range` are not recorded.
 const OUTSIDE: &str = "it is not in the part of --from, --to and --range";
-
-/// Offset and size in bytes of each of a kernel's parameters.
-pub type ParamLayout = Vec<(usize, usize)>;
 
 /// Names of NVTX ranges by id, and the ids by name.
 type RangeNames = (Vec<RangeName>, HashMap<Arc<RangeName>, RangeId>);
@@ -61,6 +58,8 @@ pub(super) struct Session {
     /// Selects launches of unchanged kernels, which are only digested.
     pub(super) digest_filter: Mutex<LaunchFilterState>,
     pub(super) digest_queue: DigestQueue,
+    /// Held while launches go from the queue to the file, so that the file is not completed meanwhile.
+    pub(super) appending: Mutex<()>,
     /// Number of launches so far.
     pub(super) launches: AtomicU64,
     /// Number of threads that have launched something so far.
@@ -177,9 +176,14 @@ impl Session {
         take: impl FnOnce(&DigestQueue, &Arc<Digests>) -> Vec<(Launch, Streams)>,
     ) {
         if let Some(Ok(digests)) = &context.digests {
-            let taken = take(&self.digest_queue, digests);
-            taken.iter().for_each(|(launch, streams)| self.append(launch, streams));
+            self.append_taken(|queue| take(queue, digests));
         }
+    }
+
+    /// As [`Session::append_digested`], for the launches of all contexts.
+    pub(super) fn append_taken(&self, take: impl FnOnce(&DigestQueue) -> Vec<(Launch, Streams)>) {
+        let _order = lock(&self.appending);
+        take(&self.digest_queue).iter().for_each(|(launch, streams)| self.append(launch, streams));
     }
 
     /// Starts to digest a launch that is about to go into `stream`. Returns whether it is digested; if the

@@ -9,6 +9,9 @@ use crate::cuda::library::failure::Failure;
 use crate::cuda::library::handles::{Function, Stream};
 use crate::cuda::library::open::Library;
 
+/// Number of pointers before a pointer whose allocations are looked at first.
+const NEAR: usize = 16;
+
 /// Memory that the driver knows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PointerInfo {
@@ -22,6 +25,8 @@ pub struct PointerInfo {
     pub readable: bool,
     /// Begin address of the allocation.
     pub start: u64,
+    /// Begin address of the part that is backed by memory and that these answers hold for.
+    from: u64,
     /// End address of the allocation, or of its part that is backed by memory.
     pub end: u64,
 }
@@ -53,7 +58,10 @@ impl Library {
         let [kind, device, managed, mapped, access, start, size, from, length] = answers;
         let end = start.checked_add(size)?;
         // Only a part of a reserved address range may be backed by memory.
-        let end = if length == 0 { end } else { end.min(from.checked_add(length)?) };
+        let (from, end) = match length {
+            0 => (start, end),
+            _ => (start.max(from), end.min(from.checked_add(length)?)),
+        };
         let readable = mapped != 0 && access as u32 & pointer::READ != 0 && end > at;
         let info = PointerInfo {
             kind: kind as u32,
@@ -61,6 +69,7 @@ impl Library {
             managed: managed != 0,
             readable,
             start,
+            from,
             end: end.max(at),
         };
         (info.kind != 0).then_some(info)
@@ -70,13 +79,17 @@ impl Library {
     /// lies in memory that the driver knows. `places` has offset and size of each parameter. Returns the byte
     /// offset of each pointer, its value, and what it leads to.
     pub fn pointers(&self, params: &[u8], places: &[(usize, usize)]) -> Vec<(u32, u64, PointerInfo)> {
-        let mut found = Vec::new();
+        let mut found: Vec<(u32, u64, PointerInfo)> = Vec::new();
         for (at, size) in places {
             for word in (at.next_multiple_of(8)..).step_by(8).take_while(|w| w + 8 <= at + size) {
                 let Some(value) = params.get(word..).and_then(|p| p.first_chunk()) else { break };
                 let value = u64::from_le_bytes(*value);
+                // Caching allocators put many arrays into one allocation. Asking the driver takes longer.
+                let known = found.iter().rev().map(|(_, _, info)| info);
+                let known = known.take(NEAR).find(|info| (info.from..info.end).contains(&value)).copied();
                 // No device has memory in the first page.
-                let info = if value < 4096 { None } else { self.pointer_info(value) };
+                let asked = || if value < 4096 { None } else { self.pointer_info(value) };
+                let info = known.or_else(asked);
                 found.extend(info.map(|info| (word as u32, value, info)));
             }
         }

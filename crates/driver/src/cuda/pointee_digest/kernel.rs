@@ -20,8 +20,8 @@ pub const RANGES: usize = 32;
 /// Number of threads in a CTA.
 pub const THREADS: u32 = 256;
 
-/// Bytes of a range that get a CTA of their own, up to the grid's size.
-pub const SHARE: u64 = 16 << 10;
+/// Least number of bytes of a range that get a CTA of their own, as a power of two.
+pub const LEAST_SHARE: u32 = 14;
 
 /// Size of a slot in bytes.
 pub const SLOT: u64 = 32 * RANGES as u64;
@@ -36,7 +36,7 @@ pub const TAG: usize = 16;
 pub const NAME: &str = "prlx_digest";
 
 // The text has these constants as numbers.
-const _: () = assert!(RANGES * 16 == 512 && THREADS == 256 && SHARE == 1 << 14 && SLOT / RANGES as u64 == RESULT);
+const _: () = assert!(RANGES * 16 == 512 && THREADS == 256 && SLOT / RANGES as u64 == RESULT);
 
 /// Adds two adjacent words.
 macro_rules! pair {
@@ -61,6 +61,7 @@ pub const PTX: &str = concat!(
     .param .u64 results,
     .param .u64 tag,
     .param .u32 side,
+    .param .u32 share,
     .param .align 8 .b8 ranges[512]
 )
 
@@ -82,14 +83,13 @@ pub const PTX: &str = concat!(
     ld.param.u64 %at, [%list];
     ld.param.u64 %len, [%list+8];
 
-    // A CTA for each 16 KiB, as far as there are.
-    add.u64 %t, %len, 16383;
-    shr.u64 %t, %t, 14;
-    max.u64 %t, %t, 1;
-    mov.u32 %x0, %nctaid.x;
-    cvt.u64.u32 %u, %x0;
-    min.u64 %t, %t, %u;
+    // A CTA for each share of 2^share bytes, and at least one.
+    ld.param.u32 %x0, [share];
+    max.u64 %t, %len, 1;
+    sub.u64 %t, %t, 1;
+    shr.u64 %t, %t, %x0;
     cvt.u32.u64 %ctas, %t;
+    add.u32 %ctas, %ctas, 1;
     setp.ge.u32 %p, %cta, %ctas;
     @%p bra DONE;
 

@@ -28,7 +28,7 @@ use std::sync::atomic::{Ordering, fence};
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use kernel::{NAME, RANGES, RESULT, SHARE, SLOT, TAG, THREADS};
+use kernel::{LEAST_SHARE, NAME, RANGES, RESULT, SLOT, TAG, THREADS};
 use prlx_trace::launch::Pointee;
 
 use super::calls::{attribute, pointer};
@@ -54,8 +54,8 @@ const MOST_RANGES: usize = 16 * RANGES;
 /// Bytes of a slot's results, for both sides.
 const RESULTS: u64 = 2 * RANGES as u64 * RESULT;
 
-/// Number of CTAs for each SM.
-const CTAS: u32 = 4;
+/// Number of CTAs for each SM that share the ranges of a launch: as many as run at the same time.
+const CTAS: u64 = 8;
 
 /// Time limit of the self-test.
 const START: Duration = Duration::from_secs(20);
@@ -73,8 +73,8 @@ pub struct Digests {
     results: MappedBuffer,
     /// Ordinal of the device.
     device: u32,
-    /// Maximum number of CTAs for a range.
-    ctas: u32,
+    /// Number of CTAs that run at the same time.
+    ctas: u64,
     /// Maximum bytes to digest per launch.
     most: u64,
     pid: u32,
@@ -133,18 +133,13 @@ impl Digests {
         library.with_relaxed_capture(|| library.with_context(context, make)).map_err(failed)?
     }
 
-    fn make(
-        library: Library,
-        device: u32,
-        image: &[u8],
-        most: u64,
-    ) -> Result<Digests, Failure> {
+    fn make(library: Library, device: u32, image: &[u8], most: u64) -> Result<Digests, Failure> {
         let function = library.function(library.load(image)?, NAME)?;
         let processors = library.attribute(library.device(device)?, attribute::PROCESSORS)?;
         let slots = library.alloc(SLOTS * SLOT as usize + TRIAL)?;
         let results = MappedBuffer::new(library, SLOTS * RESULTS as usize)?;
         let free = Mutex::new((0..SLOTS as u64).map(|number| DigestSlot { number, tag: 1 }).collect());
-        let (ctas, pid) = ((processors * CTAS).max(1), std::process::id());
+        let (ctas, pid) = ((u64::from(processors) * CTAS).max(1), std::process::id());
         Ok(Digests { library, function, slots, results, device, ctas, most, pid, free })
     }
 
@@ -255,7 +250,8 @@ impl Digests {
     pub fn done(&self, pending: &PendingDigest) -> bool {
         // The last range is the last one to be digested, mostly.
         let mut ranges = (0..pending.ranges.len()).rev();
-        pending.whole && ranges.all(|range| [1, 0].iter().all(|side| self.sums(pending, range, *side).is_some()))
+        pending.whole
+            && ranges.all(|range| [1, 0].iter().all(|side| self.sums(pending, range, *side).is_some()))
     }
 
     /// The sums of a range, if they are there.
@@ -296,13 +292,15 @@ impl Digests {
             for (to, from) in ranges.chunks_exact_mut(8).zip(some.as_flattened()) {
                 to.copy_from_slice(&from.to_le_bytes());
             }
-            let most = some.iter().map(|r| r[1]).max().unwrap_or(0);
-            let ctas = most.div_ceil(SHARE).clamp(1, self.ctas.into()) as u32;
-            let grid = [ctas, some.len() as u32];
+            let (all, most) = some.iter().fold((0u64, 1), |(all, most), r| (all + r[1], most.max(r[1])));
+            // All CTAs run at once: a CTA has a price of its own, and a second wave of them is another one.
+            let share = all.div_ceil(self.ctas).max(1).next_power_of_two().ilog2().max(LEAST_SHARE);
+            let grid = [((most - 1) >> share) as u32 + 1, some.len() as u32];
             let results = self.results.device() + slot.number * RESULTS;
             let [sums, results, tag] =
                 [self.slots + slot.number * SLOT, results, slot.tag].map(u64::to_le_bytes);
-            let params: [&[u8]; 5] = [&sums, &results, &tag, &side.to_le_bytes(), &ranges];
+            let (side, share) = (side.to_le_bytes(), share.to_le_bytes());
+            let params: [&[u8]; 6] = [&sums, &results, &tag, &side, &share, &ranges];
             self.library.launch_in_stream(self.function, stream, grid, THREADS, &params)?;
         }
         Ok(())
