@@ -210,6 +210,8 @@ pub enum Action {
     Compute,
     /// Copies its operand.
     Move,
+    /// Reads a clock.
+    Clock,
     /// Converts its operand to another type.
     Convert,
     /// Chooses one of its first two operands by the third, a predicate.

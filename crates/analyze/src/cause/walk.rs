@@ -585,6 +585,10 @@ impl<'a> Walk<'a> {
                 let what = format!("A computes `{}`, B `{}`", a.place.instruction, b.place.instruction);
                 self.find(pair, CauseClass::Operation, 0, at.map(Some), what);
             }
+            Action::Clock => {
+                let what = format!("`{}` reads a clock", a.place.instruction);
+                self.find(pair, CauseClass::Timing, 0, at.map(Some), what);
+            }
             Action::Select => self.select(pair, at, [a, b], n[0]),
             Action::Exchange => self.exchange(pair, at),
             Action::Matrix => self.matrix(pair, at, n),

@@ -157,7 +157,8 @@ fn compare_lanes(
     out.notes.extend(clusters.note());
     out.findings = clusters.findings(cx, cx.sides.programs.map(|p| p.module));
     out.findings_total = out.findings.len() as u64;
-    out.order = !options.strict && out.findings_total > 0 && order::decides(&out.findings, exchange(cx));
+    out.order =
+        !options.strict && out.findings_total > 0 && order::decides(&out.findings, exchange(cx), same_sites);
     out.findings.truncate(options.findings);
     if let Some(hashes) = &out.hashes {
         let what = launch_hashes::what_differs(hashes);

@@ -3,6 +3,8 @@
 //!
 //! The value that an atomic returns depends on who came first, and how often a loop polls a flag depends on
 //! when the other thread sets it. If the outputs agree all the same, what followed from it is no difference.
+//! Nor are values that one build stores in shared memory then: where kernels handle the end of an array, they
+//! store registers there that nothing wrote, and read them in vain.
 //!
 //! # Limitations
 //! The way from an atomic to a decision is seen in registers only. Addresses are not followed, nor values
@@ -15,7 +17,7 @@ use prlx_trace::Dim3;
 use prlx_trace::kernel::{Site, SiteClass};
 
 use crate::report::{
-    Cause, CauseClass, CausePlace, Finding, FindingKind, LaunchPart, LaunchReport, ORDER_ADVICE,
+    Cause, CauseClass, CausePlace, Finding, FindingKind, LaunchPart, LaunchReport, ORDER_ADVICE, SiteInfo,
 };
 
 /// Loads of values that other threads publish, as instructions are written.
@@ -52,15 +54,22 @@ impl Exchange {
     }
 }
 
-/// Whether everything that lanes first did differently can follow from the order of threads or from time.
-pub(crate) fn decides(findings: &[Finding], exchange: Exchange) -> bool {
+/// Whether everything that lanes first did differently can follow from the order of threads or from time, or
+/// stays in the shared memory of the `one_build` that both sides run.
+pub(crate) fn decides(findings: &[Finding], exchange: Exchange, one_build: bool) -> bool {
     let shared = |f: &Finding| f.slice.iter().any(|n| n.text.contains("ld.shared"));
     let follows = |f: &Finding| match exchange {
         Exchange::Values => true,
         Exchange::Reductions => f.kind == FindingKind::Value || shared(f),
         Exchange::None => false,
     };
-    findings.iter().all(|f| f.roots == 0 || is_order(f) || follows(f))
+    findings.iter().all(|f| f.roots == 0 || is_order(f) || follows(f) || one_build && stays_in_shared(f))
+}
+
+/// Whether a finding is a value that was stored in shared memory.
+fn stays_in_shared(f: &Finding) -> bool {
+    let stores = |site: &SiteInfo| site.class == SiteClass::Store && site.text.contains(".shared");
+    f.kind == FindingKind::Value && f.shown().is_some_and(stores)
 }
 
 /// Whether a text has one of these parts.
@@ -79,17 +88,21 @@ fn is_order(f: &Finding) -> bool {
 /// Why order explains different behaviour.
 pub(crate) const DECIDES_THERE: &str = "the order or the timing of threads decides there";
 
+/// Why values in shared memory that differ are accepted.
+const STAYS_IN_SHARED: &str = "the values that differ are stored in shared memory";
+
 /// The note on different behaviour that is no difference: `what` there was, and `why` it does not count.
 pub(crate) fn accepted(what: &str, why: &str) -> String {
     format!("{what}: {why}. The outputs agree, so it is no difference (--strict counts it)")
 }
 
 impl LaunchReport {
-    /// Removes the findings if all of them follow from the order of threads or from time, the inputs agree,
-    /// and `outputs_agree`. A note says what there was. The verdict is computed again.
+    /// Removes the findings if equal outputs settle all of them ([`decides`]), the inputs agree, and
+    /// `outputs_agree`. A note says what there was. The verdict is computed again.
     pub(crate) fn accept_order_of_threads(&mut self, outputs_agree: bool) {
         if self.order && self.findings_total > 0 && outputs_agree && self.inputs_agree() {
-            self.accept_order(DECIDES_THERE);
+            let stays = self.findings.iter().all(stays_in_shared);
+            self.accept_order(if stays { STAYS_IN_SHARED } else { DECIDES_THERE });
         }
     }
 

@@ -19,6 +19,8 @@ pub enum CauseClass {
     Operation,
     /// The same addends in another order.
     Order,
+    /// A time that a clock gives: other runs get other ones.
+    Timing,
     /// Two accesses that nothing orders.
     Race,
     /// A read before the write that the other side's read follows.
@@ -33,12 +35,13 @@ pub enum CauseClass {
 
 impl CauseClass {
     /// All classes, in the order of their numbers.
-    pub const ALL: [CauseClass; 10] = [
+    pub const ALL: [CauseClass; 11] = [
         CauseClass::Input,
         CauseClass::Guard,
         CauseClass::Address,
         CauseClass::Operation,
         CauseClass::Order,
+        CauseClass::Timing,
         CauseClass::Race,
         CauseClass::Stale,
         CauseClass::Undefined,
@@ -54,6 +57,7 @@ impl CauseClass {
             CauseClass::Address => "address",
             CauseClass::Operation => "operation",
             CauseClass::Order => "order",
+            CauseClass::Timing => "timing",
             CauseClass::Race => "race",
             CauseClass::Stale => "stale",
             CauseClass::Undefined => "undefined",
@@ -76,6 +80,7 @@ impl CauseClass {
             CauseClass::Order => {
                 "accept it with --rtol if sums may be rounded otherwise, or fix the order of the additions"
             }
+            CauseClass::Timing => "leave times out of what is compared: they are others in every run",
             CauseClass::Race => "order the two accesses with a barrier or an atomic",
             CauseClass::Stale => "put a barrier or a wait between the write and the read",
             CauseClass::Nan => {

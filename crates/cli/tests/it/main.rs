@@ -4,6 +4,7 @@ mod amd_probes;
 mod atomic_sums;
 mod captured;
 mod cli;
+mod clocks;
 mod cuda;
 mod deterministic;
 mod diff_flags;

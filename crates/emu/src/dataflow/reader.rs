@@ -161,6 +161,7 @@ fn action(i: &Inst) -> Action {
     match i.class {
         _ if name == "ldmatrix" || i.semantics.opcode.starts_with("wmma.load") => Action::Load,
         _ if name == "stmatrix" || i.semantics.opcode.starts_with("wmma.store") => Action::Store,
+        _ if i.reads_clock() => Action::Clock,
         _ if matches!(name, "cvta" | "mov") => Action::Move,
         Class::Move => Action::Move,
         Class::Integer | Class::Float => Action::Compute,

@@ -43,7 +43,16 @@ pub struct Inst {
     pub block: BlockId,
 }
 
+/// Special registers that change by themselves (PTX ISA, Special Registers).
+const CLOCKS: [&str; 6] =
+    ["%clock", "%clock_hi", "%clock64", "%globaltimer", "%globaltimer_lo", "%globaltimer_hi"];
+
 impl Inst {
+    /// Whether the instruction reads a clock.
+    pub fn reads_clock(&self) -> bool {
+        self.operands.iter().any(|o| matches!(o, Operand::Special(s) if CLOCKS.contains(&s.as_str())))
+    }
+
     /// Registers that the instruction writes, guarded or not. A write of one element of a register counts as
     /// a write and a read.
     pub fn defs(&self) -> impl Iterator<Item = Reg> + use<> {

@@ -139,16 +139,10 @@ fn polls(inst: &Inst) -> bool {
                 _ => false,
             }
         }
-        Class::Move => {
-            inst.operands.iter().any(|o| matches!(o, Operand::Special(s) if TIME.contains(&s.as_str())))
-        }
+        Class::Move => inst.reads_clock(),
         _ => polls_barrier(inst),
     }
 }
-
-/// Special registers that change by themselves (PTX ISA, special registers).
-const TIME: [&str; 6] =
-    ["%clock", "%clock_hi", "%clock64", "%globaltimer", "%globaltimer_lo", "%globaltimer_hi"];
 
 /// Whether an instruction may hand a polled value to other threads of the CTA.
 fn passes_on(inst: &Inst) -> bool {

@@ -8,7 +8,7 @@ use prlx_driver::job::ArgValue;
 use prlx_driver::{Job, LaunchConfig, Output};
 use prlx_isa::view::{AsyncStep, Effect, Inst, Operand};
 use prlx_trace::WarpSize;
-use prlx_trace::check::{Check, Findings, Grade};
+use prlx_trace::check::{Check, Finding, Findings, Grade, Place};
 
 use super::before;
 use super::chosen_ctas::Reruns;
@@ -93,14 +93,12 @@ pub(super) fn explain_launch(
     }
     let errors = add_check_findings(launch, found.findings.each_ref());
     let mut faults = found.findings.iter().flat_map(|f| &f.list).filter(|f| f.kind.grade() == Grade::Error);
-    let racy = faults.clone().any(|f| f.kind.check() == Check::Race);
+    let race = faults.clone().find(|f| f.kind.check() == Check::Race);
     if !strict && faults.next().is_none() && same_launch(jobs) && launch.findings_total > 0 {
         settle_by_order(launch);
     }
-    if racy && !errors && launch.order && launch.findings_total == 0 {
-        launch
-            .gaps
-            .push("threads behave differently, and a race that both sides have may be the reason".into());
+    if let Some(race) = race.filter(|_| !errors && launch.order && launch.findings_total == 0) {
+        launch.gaps.push(race_of_both(race));
         launch.conclude();
     }
     if !errors && !strict && found.one_source && a.kernel == b.kernel && a.code() != b.code() {
@@ -110,6 +108,21 @@ pub(super) fn explain_launch(
         launch.accept_unmatched_code();
     }
     Ok(true)
+}
+
+/// The gap that a race of both sides leaves.
+fn race_of_both(race: &Finding) -> String {
+    let place = |place: &Place| match place.source.get(place.own()) {
+        Some(line) => format!("{}:{}", line.file, line.line),
+        None => format!("line {} of the module", place.module_line),
+    };
+    let mut places: Vec<String> = race.sides.iter().filter_map(|s| s.place.as_ref().map(place)).collect();
+    places.dedup();
+    let at = if places.is_empty() { String::new() } else { format!(" at {}", places.join(" and ")) };
+    format!(
+        "threads behave differently, and a race that both sides have{at} may be the reason \
+         (prlx run --check race shows it)"
+    )
 }
 
 /// The instructions of the module that order threads or accesses, with their constants. Without one of them,
