@@ -37,8 +37,7 @@ pub(crate) fn build<'d>(
     kernels: [FuncId; 2],
     with_masks: bool,
 ) -> Result<[LaneTree; 2], Error> {
-    let sides = [0, 1].map(|i| TreeBuilder::new(names[i], kernels[i], with_masks));
-    let mut pair = Pair { decoders, trees: Builders { sides, pruned: 0 } };
+    let mut pair = Pair { decoders, trees: Builders::new(names, kernels, with_masks) };
     pair.run()?;
     let ([x, y], [a, b]) = (pair.trees.sides, pair.decoders);
     Ok([x.finish(&a), y.finish(&b)])
@@ -48,7 +47,12 @@ fn ends_node(item: PathItem) -> bool {
     matches!(item, PathItem::Trip(_) | PathItem::Leave(_) | PathItem::Return)
 }
 
-impl Builders<'_> {
+impl<'n> Builders<'n> {
+    fn new(names: [&'n CommonIds; 2], kernels: [FuncId; 2], with_masks: bool) -> Builders<'n> {
+        let sides = [0, 1].map(|i| TreeBuilder::new(names[i], kernels[i], with_masks));
+        Builders { sides, pruned: 0 }
+    }
+
     /// Whether control goes the same way on both sides. Values may differ.
     fn agree(&self, x: &PathItem, y: &PathItem) -> bool {
         match (x, y) {

@@ -156,8 +156,8 @@ fn compare_trees(cx: &Context<'_>, at: [LaneStream<'_>; 2], limits: DecodeLimits
 }
 
 fn next_visit(d: &mut Decoder<'_>) -> Result<Option<(SiteId, u64)>, Error> {
-    while let Some(item) = d.next()? {
-        if let PathItem::Visit { site, value, .. } = item {
+    while let Some(item) = d.advance()? {
+        if let PathItem::Visit { site, value, .. } = *item {
             return Ok(Some((site, value)));
         }
     }

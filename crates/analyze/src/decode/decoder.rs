@@ -356,7 +356,8 @@ impl<'a> Decoder<'a> {
         Ok(self.advance()?.copied())
     }
 
-    /// As [`Decoder::next`]. A reader of single fields need not wait until all of an item is written.
+    /// As [`Decoder::next`], without a copy of the item. A processor that copies an item right after its fields
+    /// were written, with wider loads, has to wait for all of these writes.
     ///
     /// # Errors
     /// Those of [`Decoder::next`].
@@ -396,7 +397,7 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// In a converged warp: evaluates an operation for the other lanes.
+    /// In a converged warp: evaluates an operation for all lanes.
     fn evaluate_all(
         &mut self,
         call: Call,
@@ -425,7 +426,8 @@ impl<'a> Decoder<'a> {
         // Most steps are operations.
         let operations = rest.iter().take_while(|step| matches!(step, Step::Let { .. })).count();
         frame.step += operations + 1;
-        self.limits.steps = self.limits.steps.checked_sub(operations as u64).ok_or_else(|| self.too_long())?;
+        self.limits.steps =
+            self.limits.steps.checked_sub(operations as u64).ok_or_else(|| self.too_long())?;
         for step in &rest[..operations] {
             self.operation(call, step)?;
         }
@@ -505,7 +507,7 @@ impl<'a> Decoder<'a> {
     /// Evaluates an operation.
     fn operation(&mut self, call: Call, step: &Step) -> Result<(), Error> {
         let Step::Let { to, op, ty, args, guard } = step else { return Ok(()) };
-        if self.converged.is_some() {
+        if self.converged.as_ref().is_some_and(|lanes| lanes.varies(call, *to)) {
             self.evaluate_all(call, *to, (*op, *ty, args), *guard)?;
         }
         if self.holds(call.1, *guard) {
