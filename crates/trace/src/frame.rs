@@ -540,7 +540,7 @@ fn put_events(out: &mut Vec<u8>, warps: &[&[Event]]) -> usize {
 /// Number of events that are read at once.
 const EVENTS: usize = 256;
 
-/// `n` elements from `from` on of a column. It goes plane by plane, which the compiler turns into vector code.
+/// Reads `n` elements of a column, from `from` on. The loop over one plane becomes vector code.
 fn gather<const N: usize>(planes: &[&[u8]; N], from: usize, n: usize, to: &mut [u64; EVENTS]) {
     to.fill(0);
     for (plane, shift) in planes.iter().zip((0..).step_by(8)) {

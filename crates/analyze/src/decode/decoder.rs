@@ -356,8 +356,8 @@ impl<'a> Decoder<'a> {
         Ok(self.advance()?.copied())
     }
 
-    /// As [`Decoder::next`], without a copy of the item. A processor that copies an item right after its fields
-    /// were written, with wider loads, has to wait for all of these writes.
+    /// As [`Decoder::next`], without a copy of the item. A copy is made with loads that are wider than the
+    /// stores of the item's fields, so the processor has to wait for these stores.
     ///
     /// # Errors
     /// Those of [`Decoder::next`].
