@@ -23,6 +23,7 @@ const BENCHES: &[Bench] = &[
     ("trace", "prlx-cli", "Recordings in files"),
     ("timeline", "prlx-present", "Timelines of kernels"),
     ("diff", "prlx-analyze", "Decoding and comparing"),
+    ("diff-files", "prlx-analyze", "Comparing recordings in files"),
     ("diff-own", "prlx-cli", "Comparing own recordings by fingerprints"),
     ("diff-v1", "prlx-cli", "Comparing recordings of PRLX 0.x"),
     ("diff-drift", "prlx-legacy", "Comparing recordings of PRLX 0.x that drift apart"),

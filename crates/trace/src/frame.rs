@@ -13,7 +13,7 @@ use crate::codec::{Codec, Reader, put_number};
 use crate::device::{Finals, LastWord};
 use crate::ids::{LaneMask, SiteId};
 use crate::launch::{Event, Lanes, OperandRecord, WarpInfo, WarpStream};
-use crate::narrow::index;
+use crate::narrow::{index, low32};
 use crate::{Error, Level};
 
 pub mod packing;
@@ -537,6 +537,18 @@ fn put_events(out: &mut Vec<u8>, warps: &[&[Event]]) -> usize {
     size
 }
 
+/// Number of events that are read at once.
+const EVENTS: usize = 256;
+
+/// Reads `n` elements of a column, from `from` on. The loop over one plane becomes vector code.
+fn gather<const N: usize>(planes: &[&[u8]; N], from: usize, n: usize, to: &mut [u64; EVENTS]) {
+    to.fill(0);
+    for (plane, shift) in planes.iter().zip((0..).step_by(8)) {
+        let bytes = plane.get(from..).unwrap_or_default();
+        to.iter_mut().zip(bytes).take(n).for_each(|(to, byte)| *to |= u64::from(*byte) << shift);
+    }
+}
+
 fn take_events(from: &mut Reader<'_>, warps: usize) -> Result<Vec<Vec<Event>>, Error> {
     let counts = (0..warps).map(|_| from.count(1)).collect::<Result<Vec<usize>, Error>>()?;
     let n = counts.iter().sum();
@@ -545,18 +557,29 @@ fn take_events(from: &mut Reader<'_>, warps: usize) -> Result<Vec<Vec<Event>>, E
     let masks = take_planes::<8>(from, n)?;
     let values = take_planes::<8>(from, n)?;
     let clocks = take_planes::<4>(from, n)?;
-    let (mut clock, mut mask) = (0u32, [0; 8]);
-    let mut all = (0..n).map(|i| {
-        clock = clock.wrapping_add(u32::from_le_bytes(at(&clocks, i)));
-        mask = xor(at(&masks, i), mask);
-        Event {
-            site: SiteId(u32::from_le_bytes(at(&sites, i))),
-            mask: LaneMask(u64::from_le_bytes(mask)),
-            value: u64::from_le_bytes(at(&values, i)),
-            clock,
+    let (mut clock, mut mask) = (0u32, 0);
+    let mut block = [[0; EVENTS]; 4];
+    let mut from = 0;
+    let mut of_warp = |n: usize| {
+        let mut events = Vec::with_capacity(n);
+        while events.len() < n {
+            let some = EVENTS.min(n - events.len());
+            let [site, change, value, later] = &mut block;
+            gather(&sites, from, some, site);
+            gather(&masks, from, some, change);
+            gather(&values, from, some, value);
+            gather(&clocks, from, some, later);
+            from += some;
+            let columns = site.iter().zip(change).zip(value.iter().zip(later)).take(some);
+            events.extend(columns.map(|((site, change), (value, later))| {
+                clock = clock.wrapping_add(low32(*later));
+                mask ^= *change;
+                Event { site: SiteId(low32(*site)), mask: LaneMask(mask), value: *value, clock }
+            }));
         }
-    });
-    Ok(counts.into_iter().map(|n| all.by_ref().take(n).collect()).collect())
+        events
+    };
+    Ok(counts.into_iter().map(&mut of_warp).collect())
 }
 
 /// Reads the streams back. `infos` are those of the frame's warps, the first of which has index `first`;
@@ -709,10 +732,34 @@ fn take_level(
 
 #[cfg(test)]
 mod tests {
-    use super::{parse, put};
-    use crate::WarpId;
+    use super::{EVENTS, parse, put};
     use crate::codec::VERSION;
-    use crate::launch::{Lanes, WarpInfo, WarpStream};
+    use crate::launch::{Event, Lanes, WarpInfo, WarpStream};
+    use crate::{LaneMask, SiteId, WarpId};
+
+    #[test]
+    fn events_of_long_and_short_warps_come_back() {
+        let random = |i: u32| (u64::from(i) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let event = |i: u32| Event {
+            site: SiteId(i.wrapping_mul(0x0123_4567) % 0x00ff_ffff),
+            mask: LaneMask(if i % 7 < 5 { u64::MAX } else { random(i) }),
+            value: random(i) >> (i % 64),
+            clock: i.wrapping_mul(i).rotate_left(i / 100),
+        };
+        let lengths = [0, 1, EVENTS - 1, EVENTS, EVENTS + 1, 3, 2 * EVENTS, 0, 5 * EVENTS + 17];
+        let mut numbers = 0..;
+        let stream = |(warp, n): (u64, usize)| WarpStream {
+            warp: WarpId(warp),
+            lanes: Lanes::Events(numbers.by_ref().take(n).map(event).collect()),
+            ..WarpStream::default()
+        };
+        let warps: Vec<WarpStream> = (0..).zip(lengths).map(stream).collect();
+        let infos: Vec<WarpInfo> =
+            warps.iter().map(|w| WarpInfo { warp: w.warp, ..WarpInfo::default() }).collect();
+        let mut bytes = Vec::new();
+        put(&mut bytes, 0, &warps);
+        assert_eq!(parse(&bytes, VERSION, 0, &infos, u32::MAX).unwrap(), warps);
+    }
 
     #[test]
     fn words_with_as_many_decisions_are_bits() {

@@ -140,11 +140,12 @@ pub(crate) fn build(
     let open = |function, depth| Frame { function, body: PathBody::default(), loops: Vec::new(), depth };
     let mut stack = vec![open(kernel, 0)];
     let mut visits = 0;
-    while let Some(item) = decoder.next()? {
+    let module = decoder.module();
+    while let Some(item) = decoder.advance()? {
         let Some(top) = stack.last_mut() else { break };
-        match item {
+        match *item {
             // Builds share bits of stored values among other stores; outputs are compared in their place.
-            PathItem::Visit { site, .. } if !with_masks && !is_decision(decoder.module(), site) => {}
+            PathItem::Visit { site, .. } if !with_masks && !is_decision(module, site) => {}
             PathItem::Visit { site, value, mask } => {
                 let nth = seen.get_mut(site.index()).map_or(0, |n| std::mem::replace(n, n.saturating_add(1)));
                 visits += 1;

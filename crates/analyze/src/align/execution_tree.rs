@@ -137,7 +137,7 @@ impl LaneTree {
         with_masks: bool,
     ) -> Result<LaneTree, Error> {
         let mut builder = TreeBuilder::new(names, kernel, with_masks);
-        while let Some(item) = decoder.next()? {
+        while let Some(item) = decoder.advance()? {
             builder.push(item)?;
         }
         Ok(builder.finish(&decoder))
@@ -297,8 +297,8 @@ impl<'n> TreeBuilder<'n> {
     ///
     /// # Errors
     /// The lane is too long or too deep.
-    pub fn push(&mut self, item: PathItem) -> Result<(), Error> {
-        match item {
+    pub fn push(&mut self, item: &PathItem) -> Result<(), Error> {
+        match *item {
             PathItem::Visit { site, value, mask } => self.visit(site, value, mask),
             PathItem::Branch { block, to } => {
                 self.entry(Entry::new(EntryKind::Branch, block.0, 0, to.into()), LaneMask(0))

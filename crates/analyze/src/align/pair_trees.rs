@@ -15,24 +15,15 @@ use crate::error::Error;
 
 use super::execution_tree::{LaneTree, TreeBuilder, TreeNodeKind};
 
-struct Side<'d, 'n> {
-    decoder: Decoder<'d>,
-    builder: TreeBuilder<'n>,
-}
-
-impl Side<'_, '_> {
-    /// Adds items up to one that ends a node at `level` or further out. Returns that one.
-    fn advance(&mut self, mut item: Option<PathItem>, level: usize) -> Result<Option<PathItem>, Error> {
-        while let Some(now) = item.filter(|now| !ends_node(*now) || self.builder.depth() > level) {
-            self.builder.push(now)?;
-            item = self.decoder.next()?;
-        }
-        Ok(item)
-    }
-}
-
 struct Pair<'d, 'n> {
-    sides: [Side<'d, 'n>; 2],
+    decoders: [Decoder<'d>; 2],
+    trees: Builders<'n>,
+}
+
+/// The trees of both sides.
+struct Builders<'n> {
+    sides: [TreeBuilder<'n>; 2],
+    /// The number of pruned nodes.
     pruned: u32,
 }
 
@@ -46,48 +37,36 @@ pub(crate) fn build<'d>(
     kernels: [FuncId; 2],
     with_masks: bool,
 ) -> Result<[LaneTree; 2], Error> {
-    let [a, b] = decoders;
-    let side = |decoder: Decoder<'d>, i: usize| Side {
-        decoder,
-        builder: TreeBuilder::new(names[i], kernels[i], with_masks),
-    };
-    let mut pair = Pair { sides: [side(a, 0), side(b, 1)], pruned: 0 };
+    let mut pair = Pair { decoders, trees: Builders::new(names, kernels, with_masks) };
     pair.run()?;
-    Ok(pair.sides.map(|s| s.builder.finish(&s.decoder)))
+    let ([x, y], [a, b]) = (pair.trees.sides, pair.decoders);
+    Ok([x.finish(&a), y.finish(&b)])
 }
 
 fn ends_node(item: PathItem) -> bool {
     matches!(item, PathItem::Trip(_) | PathItem::Leave(_) | PathItem::Return)
 }
 
-impl Pair<'_, '_> {
-    fn run(&mut self) -> Result<(), Error> {
-        loop {
-            let [a, b] = &mut self.sides;
-            let items = [a.decoder.next()?, b.decoder.next()?];
-            match items {
-                [Some(x), Some(y)] if self.agree(x, y) => self.both(x, y)?,
-                [None, None] => return Ok(()),
-                _ if self.meet(items)? => {}
-                _ => return Ok(()),
-            }
-        }
+impl<'n> Builders<'n> {
+    fn new(names: [&'n CommonIds; 2], kernels: [FuncId; 2], with_masks: bool) -> Builders<'n> {
+        let sides = [0, 1].map(|i| TreeBuilder::new(names[i], kernels[i], with_masks));
+        Builders { sides, pruned: 0 }
     }
 
     /// Whether control goes the same way on both sides. Values may differ.
-    fn agree(&self, x: PathItem, y: PathItem) -> bool {
+    fn agree(&self, x: &PathItem, y: &PathItem) -> bool {
         match (x, y) {
             (PathItem::Visit { site: s, .. }, PathItem::Visit { site: t, .. }) => {
                 let [a, b] = &self.sides;
-                s == t || a.builder.name(s) == b.builder.name(t)
+                s == t || a.name(*s) == b.name(*t)
             }
             _ => x == y,
         }
     }
 
     /// Adds an item of each side; both are at the same place.
-    fn both(&mut self, x: PathItem, y: PathItem) -> Result<(), Error> {
-        match x {
+    fn both(&mut self, x: &PathItem, y: &PathItem) -> Result<(), Error> {
+        match *x {
             PathItem::Trip(l) => self.next_trip(l),
             PathItem::Leave(_) => {
                 self.close();
@@ -96,17 +75,17 @@ impl Pair<'_, '_> {
             PathItem::Return => self.close(),
             _ => {
                 let [a, b] = &mut self.sides;
-                a.builder.push(x)?;
-                return b.builder.push(y);
+                a.push(x)?;
+                return b.push(y);
             }
         }
-        self.sides.iter().try_for_each(|side| side.builder.check())
+        self.sides.iter().try_for_each(TreeBuilder::check)
     }
 
     /// The number for the innermost nodes if they can be pruned.
     fn same(&mut self) -> Option<u32> {
         let [a, b] = &self.sides;
-        let next = self.pruned.checked_add(1).filter(|_| a.builder.same_top(&b.builder))?;
+        let next = self.pruned.checked_add(1).filter(|_| a.same_top(b))?;
         self.pruned = next;
         Some(next)
     }
@@ -114,10 +93,10 @@ impl Pair<'_, '_> {
     /// Closes the innermost node of both sides.
     fn close(&mut self) {
         let same = self.same();
-        for Side { builder, .. } in &mut self.sides {
+        for side in &mut self.sides {
             match same {
-                Some(number) => builder.prune(number),
-                None => builder.close(),
+                Some(number) => side.prune(number),
+                None => side.close(),
             }
         }
     }
@@ -125,31 +104,65 @@ impl Pair<'_, '_> {
     /// Closes the innermost trip of both sides and opens the next one.
     fn next_trip(&mut self, of: LoopId) {
         let same = self.same();
-        for Side { builder, .. } in &mut self.sides {
+        for side in &mut self.sides {
             match same {
-                Some(number) => builder.prune_trip(number),
+                Some(number) => side.prune_trip(number),
                 None => {
-                    builder.close();
-                    builder.open(TreeNodeKind::Trip, Some(of));
+                    side.close();
+                    side.open(TreeNodeKind::Trip, Some(of));
                 }
             }
         }
+    }
+}
+
+impl Pair<'_, '_> {
+    fn run(&mut self) -> Result<(), Error> {
+        loop {
+            let [a, b] = &mut self.decoders;
+            let items = match (a.advance()?, b.advance()?) {
+                (Some(x), Some(y)) if self.trees.agree(x, y) => {
+                    self.trees.both(x, y)?;
+                    continue;
+                }
+                (x, y) => [x.copied(), y.copied()],
+            };
+            if items == [None; 2] || !self.meet(items)? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Adds items of a side up to one that ends a node at `level` or further out. Returns that one.
+    fn advance(
+        &mut self,
+        side: usize,
+        mut item: Option<PathItem>,
+        level: usize,
+    ) -> Result<Option<PathItem>, Error> {
+        let (decoder, tree) = (&mut self.decoders[side], &mut self.trees.sides[side]);
+        while let Some(now) = item.filter(|now| !ends_node(*now) || tree.depth() > level) {
+            tree.push(&now)?;
+            item = decoder.next()?;
+        }
+        Ok(item)
     }
 
     /// Runs both sides, whose next items differ, to where they close the same node, and closes it. `false` if
     /// both ended before.
     fn meet(&mut self, mut items: [Option<PathItem>; 2]) -> Result<bool, Error> {
-        let mut level = self.sides[0].builder.depth().min(self.sides[1].builder.depth());
+        let depth = |trees: &Builders<'_>, side: usize| trees.sides[side].depth();
+        let mut level = depth(&self.trees, 0).min(depth(&self.trees, 1));
         loop {
-            for (side, item) in self.sides.iter_mut().zip(&mut items) {
-                *item = side.advance(*item, level)?;
+            for (side, item) in items.iter_mut().enumerate() {
+                *item = self.advance(side, *item, level)?;
             }
-            let depths = [0, 1].map(|i| items[i].map_or(0, |_| self.sides[i].builder.depth()));
+            let depths = [0, 1].map(|i| items[i].map_or(0, |_| depth(&self.trees, i)));
             level = depths[0].min(depths[1]);
             let on = match items {
                 [None, None] => return Ok(false),
                 [Some(x), Some(y)] if x == y && depths[0] == depths[1] => {
-                    self.both(x, y)?;
+                    self.trees.both(&x, &y)?;
                     return Ok(true);
                 }
                 _ if depths[0] != depths[1] => depths.map(|d| d > level),
@@ -161,8 +174,8 @@ impl Pair<'_, '_> {
             };
             for i in (0..2).filter(|&i| on[i]) {
                 if let Some(item) = items[i] {
-                    self.sides[i].builder.push(item)?;
-                    items[i] = self.sides[i].decoder.next()?;
+                    self.trees.sides[i].push(&item)?;
+                    items[i] = self.decoders[i].next()?;
                 }
             }
         }

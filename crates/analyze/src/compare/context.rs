@@ -31,6 +31,8 @@ pub(crate) struct Context<'a> {
     /// By side: the kernel's decode program for all lanes of a warp, made when it is needed; `None` if only
     /// the decoder of single lanes can run it.
     pub lockstep: [OnceLock<Option<lockstep::Program>>; 2],
+    /// Warps that were compared all lanes at once, by a hash of all that their paths follow from.
+    pub known_warps: KnownLanes<u64, lockstep::Lockstep>,
     /// Lanes whose trees were compared, by a hash of their paths and the steps that their decoders may take.
     pub known: KnownLanes<(u64, u64), Compared>,
     /// Lanes that were compared in the canonical form, by hashes of their paths.

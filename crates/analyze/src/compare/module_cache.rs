@@ -151,6 +151,7 @@ impl<'a> ModuleCache<'a> {
                 && params_agree(modules, launches, reach)
                 && (la.device == lb.device || !device_decides(modules[0], reach[0])),
             lockstep: Default::default(),
+            known_warps: KnownLanes::default(),
             known: KnownLanes::default(),
             known_of_builds: KnownLanes::default(),
             same_program: pairing.same,
@@ -199,6 +200,7 @@ impl<'a> ModuleCache<'a> {
             canonical: Some(canonical),
             equal_words_suffice: false,
             lockstep: Default::default(),
+            known_warps: KnownLanes::default(),
             known: KnownLanes::default(),
             known_of_builds: KnownLanes::default(),
             same_program: false,

@@ -7,7 +7,7 @@ use prlx_trace::{LaneMask, SiteId, WarpStream};
 
 use crate::align::divergence;
 use crate::align::execution_tree::LaneTree;
-use crate::decode::lockstep::Lockstep;
+use crate::decode::lockstep::{Lockstep, WarpPair};
 use crate::decode::{self, DecodeLimits, DecodeOutcome, Decoder, PathItem, lane_words};
 use crate::error::Error;
 
@@ -75,12 +75,11 @@ fn ended_on_both(cx: &Context<'_>, a: &WarpStream, b: &WarpStream, lanes: LaneMa
 }
 
 /// Compares all lanes at once that run and end on both sides, if the kernel allows it.
-fn lockstep(cx: &Context<'_>, a: &WarpStream, b: &WarpStream, lanes: LaneMask) -> Lockstep {
+fn lockstep(cx: &Context<'_>, a: &WarpStream, b: &WarpStream, lanes: LaneMask) -> Arc<Lockstep> {
     let lanes = ended_on_both(cx, a, b, lanes);
-    match cx.lockstep().filter(|_| lanes.0 != 0) {
-        Some(program) => decode::lockstep::compare(program, cx.launches, [a, b], lanes, cx.limits),
-        None => Lockstep::default(),
-    }
+    let Some(program) = cx.lockstep().filter(|_| lanes.0 != 0) else { return Arc::default() };
+    let warp = WarpPair::new(program, cx.launches, [a, b], lanes, cx.limits);
+    cx.known_warps.get_or_compute(warp.key(), || warp.compare())
 }
 
 /// Of two builds, hashes of the paths of lanes that end on both sides. Lanes of a launch often have few
@@ -157,8 +156,8 @@ fn compare_trees(cx: &Context<'_>, at: [LaneStream<'_>; 2], limits: DecodeLimits
 }
 
 fn next_visit(d: &mut Decoder<'_>) -> Result<Option<(SiteId, u64)>, Error> {
-    while let Some(item) = d.next()? {
-        if let PathItem::Visit { site, value, .. } = item {
+    while let Some(item) = d.advance()? {
+        if let PathItem::Visit { site, value, .. } = *item {
             return Ok(Some((site, value)));
         }
     }

@@ -40,7 +40,8 @@ impl ConvergedLanes {
         self.values.resize(registers, vec![0; self.specials.len()]);
     }
 
-    fn varies(&self, (function, _): Call, slot: Slot) -> bool {
+    /// Whether a register has a value for each lane.
+    pub fn varies(&self, (function, _): Call, slot: Slot) -> bool {
         self.varies[function.index()][slot.index()]
     }
 
@@ -63,7 +64,7 @@ impl ConvergedLanes {
         }
     }
 
-    /// Evaluates an operation whose result has a value for each lane. `other`: what arguments that are no
+    /// Evaluates an operation whose result varies. `other`: what arguments that are no
     /// registers are, for the decoded lane. `None`: it is undefined.
     pub fn evaluate(
         &mut self,
@@ -74,9 +75,6 @@ impl ConvergedLanes {
         own: &[u64],
         other: impl Fn(&Arg) -> Option<u64>,
     ) -> Option<()> {
-        if !self.varies(call, to) {
-            return Some(());
-        }
         for lane in 0..self.specials.len() {
             let holds = |g: Guard| (self.value(call, g.slot, lane, own) & 1 == 1) != g.negate;
             if !guard.is_none_or(holds) {

@@ -13,8 +13,6 @@
 //! Functions that were not recorded are stepped over. After a launch was stopped, the walk continues through
 //! decisions that can be computed, as far as the lane would have gone.
 
-use std::collections::VecDeque;
-
 use prlx_trace::device::{COUNT_EVENT, VALUE_BITS};
 use prlx_trace::kernel::{Alu, Arg, End, Guard, Module, Scalar, SiteClass, Source, Step};
 use prlx_trace::launch::{Event, Lanes};
@@ -70,7 +68,9 @@ pub struct Decoder<'a> {
     frames: Vec<Frame>,
     slots: Vec<u64>,
     loops: Vec<OpenLoop>,
-    pending: VecDeque<PathItem>,
+    /// Items of the last steps, of which the first `yielded` were yielded.
+    pending: Vec<PathItem>,
+    yielded: usize,
     outcome: DecodeOutcome,
     limits: DecodeLimits,
     counts: VisitCounts,
@@ -128,7 +128,8 @@ impl<'a> Decoder<'a> {
             frames: Vec::new(),
             slots: Vec::new(),
             loops: Vec::new(),
-            pending: VecDeque::new(),
+            pending: Vec::new(),
+            yielded: 0,
             outcome: DecodeOutcome::Running,
             limits,
             counts: VisitCounts::default(),
@@ -153,6 +154,7 @@ impl<'a> Decoder<'a> {
     pub fn flat(mut self) -> Self {
         self.flat = true;
         self.pending.clear();
+        self.yielded = 0;
         self
     }
 
@@ -207,7 +209,7 @@ impl<'a> Decoder<'a> {
 
     fn emit(&mut self, item: PathItem) {
         if !self.flat {
-            self.pending.push_back(item);
+            self.pending.push(item);
         }
     }
 
@@ -227,6 +229,10 @@ impl<'a> Decoder<'a> {
             at += &format!(", {} {}", self.program.functions[f.function.index()].function.name, f.block);
         }
         Error::new(at, what)
+    }
+
+    fn too_long(&self) -> Error {
+        Error { limit: true, ..self.error("the lane takes more steps than the limit allows") }
     }
 
     fn call(&mut self, function: FuncId) -> Result<(), Error> {
@@ -347,22 +353,28 @@ impl<'a> Decoder<'a> {
         reason = "an iterator of results would have to go on after an error"
     )]
     pub fn next(&mut self) -> Result<Option<PathItem>, Error> {
-        loop {
-            if let Some(item) = self.pending.pop_front() {
-                return Ok(Some(item));
-            }
+        Ok(self.advance()?.copied())
+    }
+
+    /// As [`Decoder::next`], without a copy of the item. A copy is made with loads that are wider than the
+    /// stores of the item's fields, so the processor has to wait for these stores.
+    ///
+    /// # Errors
+    /// Those of [`Decoder::next`].
+    pub(crate) fn advance(&mut self) -> Result<Option<&PathItem>, Error> {
+        while self.yielded == self.pending.len() {
+            self.pending.clear();
+            self.yielded = 0;
             if self.outcome != DecodeOutcome::Running {
                 return Ok(None);
             }
-            let Some(left) = self.limits.steps.checked_sub(1) else {
-                let e = self.error("the lane takes more steps than the limit allows");
-                return Err(Error { limit: true, ..e });
-            };
-            self.limits.steps = left;
+            self.limits.steps = self.limits.steps.checked_sub(1).ok_or_else(|| self.too_long())?;
             if let Some(item) = self.step()? {
-                return Ok(Some(item));
+                self.pending.push(item);
             }
         }
+        self.yielded += 1;
+        Ok(self.pending.get(self.yielded - 1))
     }
 
     fn holds(&self, base: usize, guard: Option<Guard>) -> bool {
@@ -385,7 +397,7 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// In a converged warp: evaluates an operation for the other lanes.
+    /// In a converged warp: evaluates an operation for all lanes.
     fn evaluate_all(
         &mut self,
         call: Call,
@@ -406,28 +418,22 @@ impl<'a> Decoder<'a> {
             self.outcome = DecodeOutcome::Ended;
             return Ok(None);
         };
-        let (base, at, step) = (frame.base, frame.block, frame.step);
+        let (base, at) = (frame.base, frame.block);
         let call = (frame.function, base);
         let f = &program.functions[frame.function.index()];
         let block = &f.function.blocks[at.index()];
-        let Some(what) = block.steps.get(step) else { return self.end(at, call, &block.end) };
-        frame.step += 1;
+        let rest = block.steps.get(frame.step..).unwrap_or_default();
+        // Most steps are operations.
+        let operations = rest.iter().take_while(|step| matches!(step, Step::Let { .. })).count();
+        frame.step += operations + 1;
+        self.limits.steps =
+            self.limits.steps.checked_sub(operations as u64).ok_or_else(|| self.too_long())?;
+        for step in &rest[..operations] {
+            self.operation(call, step)?;
+        }
+        let Some(what) = rest.get(operations) else { return self.end(at, call, &block.end) };
         match what {
-            Step::Let { to, op, ty, args, guard } => {
-                if self.converged.is_some() {
-                    self.evaluate_all(call, *to, (*op, *ty, args), *guard)?;
-                }
-                if self.holds(base, *guard) {
-                    let mut values = [0; 4];
-                    for (value, arg) in values.iter_mut().zip(args) {
-                        *value = self.arg(base, arg)?;
-                    }
-                    let result = alu::eval(*op, *ty, &values[..args.len().min(4)]);
-                    self.slots[base + to.index()] =
-                        result.ok_or_else(|| self.error("an undefined operation"))?;
-                }
-                Ok(None)
-            }
+            Step::Let { .. } => Ok(None),
             Step::Decide { site, slot, guard } => {
                 if f.hides(&program.sources, *site, *slot, *guard) {
                     return Ok(None);
@@ -496,6 +502,23 @@ impl<'a> Decoder<'a> {
                 Ok(None)
             }
         }
+    }
+
+    /// Evaluates an operation.
+    fn operation(&mut self, call: Call, step: &Step) -> Result<(), Error> {
+        let Step::Let { to, op, ty, args, guard } = step else { return Ok(()) };
+        if self.converged.as_ref().is_some_and(|lanes| lanes.varies(call, *to)) {
+            self.evaluate_all(call, *to, (*op, *ty, args), *guard)?;
+        }
+        if self.holds(call.1, *guard) {
+            let mut values = [0; 4];
+            for (value, arg) in values.iter_mut().zip(args) {
+                *value = self.arg(call.1, arg)?;
+            }
+            let result = alu::eval(*op, *ty, &values[..args.len().min(4)]);
+            self.slots[call.1 + to.index()] = result.ok_or_else(|| self.error("an undefined operation"))?;
+        }
+        Ok(())
     }
 
     /// A decision that all lanes of a converged warp took; otherwise `visit` as it is.

@@ -248,6 +248,36 @@ fn the_same_flip_in_many_warps_is_one_finding() {
     assert_eq!((few.launches[0].findings[0].warps.len(), few.launches[0].findings[0].warps_total), (10, 150));
 }
 
+/// Warps with equal recordings share one comparison only if they read equal special registers.
+#[test]
+fn warps_are_told_apart_by_what_they_read() {
+    let toy = vec![vec![S::Counted(vec![S::Computed(0)]), S::Select]];
+    let warp = crate::toy::warp(&toy, 0, |_| Hashed::new(1, &[3]));
+    for special in [Special::CtaidX, Special::TidX] {
+        let run = |bound: u32| {
+            let mut m = module(&toy);
+            for step in m.functions[0].blocks.iter_mut().flat_map(|b| &mut b.steps) {
+                if let Step::Let { args, .. } = step {
+                    *args = vec![Arg::Special(special), Arg::Param { offset: 0, size: 4 }];
+                }
+            }
+            let warps = (0..8).map(|w| WarpStream { warp: WarpId(w), ..warp.clone() }).collect();
+            let mut t = trace(m, warps);
+            t.launches[0].launch.params = bound.to_le_bytes().to_vec();
+            t
+        };
+        let r = compare(&run(2), &run(5));
+        let [f, ..] = findings(&r) else { panic!("nothing found") };
+        let found: Vec<(u64, LaneMask)> = f.warps.iter().map(|w| (w.warp, w.lanes)).collect();
+        let want: Vec<(u64, LaneMask)> = match special {
+            Special::CtaidX => (2..5).map(|w| (w, LaneMask(0xffff_ffff))).collect(),
+            _ => (0..8).map(|w| (w, LaneMask(0b11100))).collect(),
+        };
+        assert_eq!(found, want, "{special:?}");
+        assert_eq!(r.launches[0].coverage.lanes.compared, 256);
+    }
+}
+
 #[test]
 fn a_dropped_trip_of_a_long_lane_is_one_finding() {
     // About 100 000 visits in a lane: 4000 outer trips of 4 inner ones.

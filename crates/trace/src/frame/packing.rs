@@ -9,6 +9,8 @@ use std::io::Read;
 use xxhash_rust::xxh3::xxh3_64;
 use zstd::bulk::Compressor;
 
+use crate::narrow::index;
+
 /// Maximum size of an unpacked frame in bytes. It bounds what a reader allocates for one frame.
 pub const MOST: u64 = 1 << 30;
 /// Compression level of zstd. A program that is recorded may wait for the compression. Level 3 takes half as
@@ -104,23 +106,59 @@ impl Packer {
     }
 }
 
-/// Unpacks what must be `size` bytes; no more than that is ever held.
+/// Number of bytes that are unpacked at once.
+const PART: usize = 64 << 10;
+
+/// Unpacks what must be `size` bytes; no more than that is ever held. Long runs of zeros, which most planes
+/// of a column are, take no memory: the system gives out zeroed pages only where something is written.
 pub fn unpack(packed: &[u8], size: u64) -> Result<Vec<u8>, String> {
-    let decoder = zstd::stream::read::Decoder::with_buffer(packed).map_err(|e| e.to_string())?;
-    let mut out = Vec::new();
-    decoder
-        .take(size.saturating_add(1))
-        .read_to_end(&mut out)
-        .map_err(|e| format!("the packed bytes are damaged: {e}"))?;
-    if out.len() as u64 != size {
-        return Err(format!("{size} bytes were packed, {} come out", out.len()));
+    let mut decoder = zstd::stream::read::Decoder::with_buffer(packed).map_err(|e| e.to_string())?;
+    let mut out = vec![0; index(size)];
+    let mut part = Vec::with_capacity(PART.min(out.len() + 1));
+    let mut parts = out.chunks_mut(PART);
+    let mut read = 0;
+    loop {
+        let to = parts.next().unwrap_or_default();
+        part.clear();
+        // One byte more than there may be.
+        let most = to.len().max(1) as u64;
+        decoder
+            .by_ref()
+            .take(most)
+            .read_to_end(&mut part)
+            .map_err(|e| format!("the packed bytes are damaged: {e}"))?;
+        read += part.len() as u64;
+        if part.len() < to.len() || to.is_empty() {
+            break;
+        }
+        if part.chunks(64).any(|bytes| bytes.iter().fold(0, |all, byte| all | byte) != 0) {
+            to.copy_from_slice(&part);
+        }
+    }
+    if read != size {
+        return Err(format!("{size} bytes were packed, {read} come out"));
     }
     Ok(out)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{most, pack, unpack};
+    use super::{PART, most, pack, unpack};
+
+    #[test]
+    fn zeros_between_other_bytes_come_back() {
+        for size in [0, 1, PART - 1, PART, PART + 1, 3 * PART, 4 * PART + 100] {
+            for ones in [vec![], vec![0], vec![PART - 1], vec![PART], vec![2 * PART + 7, 4 * PART + 99]] {
+                let mut bytes = vec![0; size];
+                ones.into_iter().filter(|at| *at < size).for_each(|at| bytes[at] = 1);
+                let packed = pack(&bytes).unwrap();
+                assert!(unpack(&packed, size as u64).unwrap() == bytes, "{size}");
+                for wrong in [size + 1, size + PART, size.saturating_sub(1), size.saturating_sub(PART)] {
+                    assert_eq!(unpack(&packed, wrong as u64).is_ok(), wrong == size, "{wrong} of {size}");
+                }
+            }
+        }
+    }
 
     #[test]
     fn what_packs_too_well_is_made_longer_so_that_readers_accept_it() {

@@ -1,8 +1,8 @@
 //! Decodes a warp of both sides together, all lanes at once, to find the lanes whose paths are equal.
 //!
 //! [`Program`] is the decode program of a kernel in a form that runs on the planes of `prlx-lanes`.
-//! [`compare`] runs it on both sides in step. It keeps nothing of the paths: a lane whose sides disagree in a
-//! decision leaves, and the comparison of lanes looks at it again. [`path_hashes`] runs one side alone, of
+//! [`WarpPair`] runs it on both sides in step. It keeps nothing of the paths: a lane whose sides disagree in
+//! a decision leaves, and the comparison of lanes looks at it again. [`path_hashes`] runs one side alone, of
 //! two that have other programs.
 //!
 //! # Invariants
@@ -20,4 +20,4 @@ mod program;
 mod warp;
 
 pub(crate) use program::Program;
-pub(crate) use warp::{Lockstep, compare, path_hashes};
+pub(crate) use warp::{Lockstep, WarpPair, path_hashes};

@@ -31,28 +31,48 @@ pub(crate) struct Lockstep {
     pub visits: VisitCounts,
 }
 
-/// Compares the paths of `lanes` in two recordings of level `path`.
-pub(crate) fn compare(
-    program: &Program,
-    launches: [&Launch; 2],
-    warps: [&WarpStream; 2],
-    lanes: LaneMask,
-    limits: DecodeLimits,
-) -> Lockstep {
-    let mut out = Lockstep::default();
-    for first in [0, LANES as u8] {
-        let half = (lanes.0 >> first) as u32;
-        let Some(mut pair) = Sides::new(program, launches, warps, (first, half), limits) else { continue };
-        pair.run();
-        out.equal.0 |= u64::from(pair.equal) << first;
-        out.differ.0 |= u64::from(pair.differ) << first;
-        out.unfinished.0 |= u64::from(pair.unfinished) << first;
-        out.hashes.extend(lanes_of(pair.differ).map(|l| (first + l as u8, pair.hashes[l])));
-        for l in lanes_of(pair.equal) {
-            out.visits += pair.counts[l];
-        }
+/// One warp in two recordings of level `path`.
+pub(crate) struct WarpPair<'a> {
+    /// Its halves, by their first lanes.
+    halves: Vec<(u8, Sides<'a, 2>)>,
+}
+
+impl<'a> WarpPair<'a> {
+    /// These lanes of the warp.
+    pub fn new(
+        program: &'a Program,
+        launches: [&'a Launch; 2],
+        warps: [&'a WarpStream; 2],
+        lanes: LaneMask,
+        limits: DecodeLimits,
+    ) -> WarpPair<'a> {
+        let half = |first: u8| {
+            let lanes = (first, (lanes.0 >> first) as u32);
+            Some((first, Sides::new(program, launches, warps, lanes, limits)?))
+        };
+        WarpPair { halves: [0, LANES as u8].into_iter().filter_map(half).collect() }
     }
-    out
+
+    /// A hash of all that its comparison follows from, beside the program, the launches and the limits.
+    pub fn key(&self) -> u64 {
+        self.halves.iter().fold(0, |hash, (first, sides)| sides.key(mix(hash, u64::from(*first))))
+    }
+
+    /// Compares the paths of its lanes.
+    pub fn compare(self) -> Lockstep {
+        let mut out = Lockstep::default();
+        for (first, mut pair) in self.halves {
+            pair.run();
+            out.equal.0 |= u64::from(pair.equal) << first;
+            out.differ.0 |= u64::from(pair.differ) << first;
+            out.unfinished.0 |= u64::from(pair.unfinished) << first;
+            out.hashes.extend(lanes_of(pair.differ).map(|l| (first + l as u8, pair.hashes[l])));
+            for l in lanes_of(pair.equal) {
+                out.visits += pair.counts[l];
+            }
+        }
+        out
+    }
 }
 
 /// By lane of `lanes`: a hash of its path, if it ends where its recording ends. Lanes with equal hashes have
@@ -329,6 +349,25 @@ impl<'a, const N: usize> Sides<'a, N> {
             new.waiting.insert(program.start.to, group);
         }
         Some(new)
+    }
+
+    /// Adds the lanes, before they run, to a hash: their special registers, their recordings and the limit.
+    fn key(&self, hash: u64) -> u64 {
+        let lanes = self.waiting.values().fold(0, |all, group| all | group.mask);
+        let mut hash = mix(mix(hash, u64::from(lanes)), self.limit);
+        let inputs = &self.program.inputs;
+        let specials: Vec<usize> = (self.program.values - inputs.len()..)
+            .zip(inputs)
+            .filter_map(|(plane, input)| matches!(input, Input::Special(_)).then_some(plane))
+            .collect();
+        for side in &self.sides {
+            for l in lanes_of(lanes) {
+                hash = specials.iter().fold(hash, |hash, plane| mix(hash, side.planes.w64[*plane].0[l]));
+                hash = side.stays.iter().fold(hash, |hash, stay| mix(hash, stay[l]));
+                hash = side.rest(l).fold(hash, mix);
+            }
+        }
+        hash
     }
 
     fn run(&mut self) {
