@@ -506,7 +506,7 @@ impl LaunchReport {
         let (n, at) = self.take_findings();
         self.notes.push(format!(
             "two builds of one source: {n} {} a different branch{at}. The outputs agree, and the checks found \
-             no error, so it is no difference (--strict counts it)",
+             no error on one side alone, so it is no difference (--strict counts it)",
             if n == 1 { "thread takes" } else { "threads take" },
         ));
         self.conclude();

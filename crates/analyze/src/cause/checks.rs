@@ -59,7 +59,7 @@ pub(super) fn refine<'a>(
                 continue;
             }
             let on_way = places(finding).any(|p| lines[side].contains(&(p.function.as_str(), p.module_line)));
-            let alone = !findings[1 - side].list.iter().any(|other| alike(finding, other));
+            let alone = !findings[1 - side].list.iter().any(|other| alike(changes, side, finding, other));
             if !(alone || weak) || !(on_way || alone && weak) {
                 continue;
             }
@@ -84,17 +84,25 @@ fn places(finding: &Finding) -> impl Iterator<Item = &Place> {
     finding.sides.iter().filter_map(|s| s.place.as_ref())
 }
 
-/// Whether two findings are the same one on both sides.
-fn alike(a: &Finding, b: &Finding) -> bool {
-    let lines = |f: &Finding| -> Vec<Option<u32>> {
-        let mut lines: Vec<_> = places(f).map(|p| p.source.first().map(|l| l.line)).collect();
-        if f.kind.check() == Check::Race {
-            // The schedule decides which access comes first.
-            lines.sort_unstable();
-        }
-        lines
+/// Whether a finding of a side is the same one as a finding of the other side. A place without a line can be
+/// any.
+fn alike(changes: &SourceChanges, side: usize, finding: &Finding, other: &Finding) -> bool {
+    let here = |p: &Place| p.source.first().map(|l| changes.counterpart(side, &l.file, l.line));
+    let there = |p: &Place| p.source.first().map(|l| Some(l.line));
+    let here: Vec<_> = places(finding).map(here).collect();
+    let mut there: Vec<_> = places(other).map(there).collect();
+    let same = |there: &[Option<Option<u32>>]| {
+        here.iter().zip(there).all(|(x, y)| x.is_none() || y.is_none() || x == y)
     };
-    a.kind == b.kind && lines(a) == lines(b)
+    // The schedule decides which access of a race comes first.
+    let unordered = finding.kind.check() == Check::Race;
+    finding.kind == other.kind
+        && here.len() == there.len()
+        && (same(&there)
+            || unordered && {
+                there.reverse();
+                same(&there)
+            })
 }
 
 /// The functions and module lines of all instructions on the way to what was found.
@@ -164,10 +172,14 @@ pub(super) fn fill_in(cause: &mut Cause, check: ByCheck<'_>, changes: &SourceCha
 }
 
 /// The errors that only one side has, with that side.
-pub(super) fn errors_alone(findings: [&Findings; 2]) -> impl Iterator<Item = (usize, &Finding)> {
+pub(super) fn errors_alone<'a>(
+    findings: [&'a Findings; 2],
+    changes: &'a SourceChanges,
+) -> impl Iterator<Item = (usize, &'a Finding)> {
     [1, 0].into_iter().flat_map(move |side| {
         let errors = findings[side].list.iter().filter(|f| f.kind.grade() == Grade::Error);
-        let alone = errors.filter(move |f| !findings[1 - side].list.iter().any(|g| alike(f, g)));
+        let alone =
+            errors.filter(move |f| !findings[1 - side].list.iter().any(|g| alike(changes, side, f, g)));
         alone.map(move |finding| (side, finding))
     })
 }
@@ -199,10 +211,14 @@ fn decides(kind: Kind) -> bool {
 }
 
 /// Adds the errors that checks found on one side alone: as differences, and as causes where nothing else was
-/// found. If all outputs agree, some kinds of error are only notes. Returns whether there are any errors of
-/// one side alone. The caller computes the report's verdict again.
-pub fn add_check_findings(launch: &mut LaunchReport, findings: [&Findings; 2]) -> bool {
-    let mut alone: Vec<(usize, &Finding)> = errors_alone(findings).collect();
+/// found. If all outputs agree, some kinds of error are only notes. `changes` says what differs in the
+/// source. Returns whether there are any errors of one side alone. The report's verdict is computed again.
+pub fn add_check_findings(
+    launch: &mut LaunchReport,
+    findings: [&Findings; 2],
+    changes: &SourceChanges,
+) -> bool {
+    let mut alone: Vec<(usize, &Finding)> = errors_alone(findings, changes).collect();
     let any = !alone.is_empty();
     if launch.outputs_agree() {
         let (decisive, others): (Vec<_>, Vec<_>) = alone.into_iter().partition(|(_, f)| decides(f.kind));
@@ -221,7 +237,8 @@ pub fn add_check_findings(launch: &mut LaunchReport, findings: [&Findings; 2]) -
         let explains = alone.iter().find_map(|(side, f)| Some((*side, *f, class(f.kind)?)));
         if let Some((side, finding, class)) = explains {
             let mut cause = Cause { advice: class.advice().to_owned(), ..Cause::default() };
-            fill_in(&mut cause, ByCheck { side, finding, class }, &SourceChanges::default());
+            fill_in(&mut cause, ByCheck { side, finding, class }, changes);
+            super::relocate::beside_change(changes, &mut cause);
             launch.causes.push(cause);
         }
     }
@@ -234,6 +251,36 @@ mod tests {
     use prlx_trace::check::SourceLine;
 
     use super::*;
+
+    #[test]
+    fn the_same_error_on_lines_that_moved_is_on_both_sides() {
+        let place = |line: Option<u32>| {
+            let line = line.map(|line| SourceLine { file: "k.cu".into(), line, ..Default::default() });
+            let place = Place { source: line.into_iter().collect(), ..Default::default() };
+            Side { place: Some(place), ..Default::default() }
+        };
+        let race = |lines: [Option<u32>; 2]| {
+            let finding = Finding {
+                kind: Kind::Race,
+                what: String::new(),
+                sides: lines.map(place).to_vec(),
+                help: None,
+                visits: 1,
+                lanes: 1,
+            };
+            Findings { list: vec![finding], ..Default::default() }
+        };
+        let text = |text: &str| vec![("k.cu".to_owned(), text.to_owned())];
+        let files = [text("a\nb\nc\n"), text("// new\na\nb\nc\n")];
+        let changes = SourceChanges::of_files(files.each_ref());
+        let alone = |a, b| errors_alone([&race(a), &race(b)], &changes).count();
+        assert_eq!(alone([Some(1), Some(3)], [Some(2), Some(4)]), 0);
+        assert_eq!(alone([Some(1), Some(3)], [Some(4), Some(2)]), 0);
+        assert_eq!(alone([Some(1), Some(3)], [Some(1), Some(3)]), 2);
+        // Library code has no line in one build, and one in the other.
+        assert_eq!(alone([Some(1), Some(3)], [None, Some(4)]), 0);
+        assert_eq!(alone([Some(1), Some(3)], [None, Some(3)]), 2);
+    }
 
     #[test]
     fn a_race_of_both_sides_is_the_cause_of_a_launch_that_differs_from_itself() {

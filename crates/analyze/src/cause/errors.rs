@@ -13,7 +13,9 @@ use crate::report::{Cause, CauseClass};
 
 /// The CTAs of the errors that [`explain_error`] looks at.
 pub fn error_ctas(launch: &ExplainedLaunch<'_>) -> BTreeSet<u64> {
-    let errors = errors_alone(launch.findings).filter(|(_, f)| class(f.kind) == Some(CauseClass::Address));
+    let changes = launch.changes();
+    let errors =
+        errors_alone(launch.findings, &changes).filter(|(_, f)| class(f.kind) == Some(CauseClass::Address));
     errors
         .filter_map(|(side, finding)| {
             let [x, y, z] = access_place(finding.sides.first()?)?.cta.map(u64::from);
@@ -29,7 +31,7 @@ pub fn explain_error(launch: &ExplainedLaunch<'_>) -> Option<Cause> {
     let flows = launch.flows.map(Flow::new);
     let flows = [&flows[0], &flows[1]];
     let code = CodeMatch::new(launch.flows, launch.files);
-    errors_alone(launch.findings).find_map(|(side, finding)| {
+    errors_alone(launch.findings, &code.changes).find_map(|(side, finding)| {
         class(finding.kind).filter(|class| *class == CauseClass::Address)?;
         let access = finding.sides.first()?;
         access.threads?;

@@ -14,7 +14,7 @@ use super::checks;
 use super::code_match::CodeMatch;
 use super::flow::{At, Flow, Source, Word};
 use super::place::place_of;
-use super::source_changes::SourceFiles;
+use super::source_changes::{SourceChanges, SourceFiles};
 use super::value::{Canonical, canonical};
 use super::walk::{Context, Found, Pair, Walk};
 use crate::outputs::index;
@@ -57,6 +57,11 @@ pub struct ExplainedLaunch<'a> {
 }
 
 impl ExplainedLaunch<'_> {
+    /// What differs in the source.
+    pub fn changes(&self) -> SourceChanges {
+        SourceChanges::new(self.flows, self.files)
+    }
+
     /// Whether the threads of both sides correspond by their position.
     pub(super) fn same_geometry(&self) -> bool {
         let [a, b] = self.flows;

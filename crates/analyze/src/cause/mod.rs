@@ -44,4 +44,4 @@ mod walk;
 pub use checks::{add_check_findings, add_error_of_both};
 pub use errors::{error_ctas, explain_error};
 pub use explain::{DifferingOutput, ExplainedLaunch, Explanation, StoringCtas, explain, storing_ctas};
-pub use source_changes::SourceFiles;
+pub use source_changes::{SourceChanges, SourceFiles};

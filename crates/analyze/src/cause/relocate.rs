@@ -44,14 +44,18 @@ pub(super) fn to_change(walk: &Walk<'_>, found: &Found, cause: &mut Cause) {
     }
     let only = changes.count() == 1 && change.lines.iter().all(|lines| lines.len() <= FEW);
     let which = match changes.count() {
-        1 => format!("only {} differs", words(change)),
+        1 => only_differs(change),
         2..=LISTED => {
             let all: Vec<String> = changes.iter().map(words).collect();
             format!("these lines differ: {}", all.join(", "))
         }
         n => format!("of {n} changes, the nearest is {}", words(change)),
     };
-    cause.what = format!("{}; line {} is the same in both sources, and {which}", cause.what, own.line);
+    // The line of the change can have code of another function inlined into it, which reads the same.
+    cause.what = match changes.at(side, &own.file, own.line) {
+        Some(_) => format!("{}; in the source, {which}", cause.what),
+        None => format!("{}; line {} is the same in both sources, and {which}", cause.what, own.line),
+    };
     // Of several changes, another one can be the reason. An order has its place where the sum is.
     let moves = only && found.class != Order;
     for (side, place) in cause.places.iter_mut().enumerate().filter(|_| moves) {
@@ -76,7 +80,7 @@ pub(super) fn beside_change(changes: &SourceChanges, cause: &mut Cause) {
             .is_some_and(|l| [0, 1].iter().any(|&s| changes.at(s, &l.file, l.line).is_some()))
     };
     if !cause.places.iter().flatten().chain(&cause.other).any(on) {
-        cause.what = format!("{}; only {} differs", cause.what, words(change));
+        cause.what = format!("{}; {}", cause.what, only_differs(change));
     }
 }
 
@@ -116,11 +120,8 @@ fn to_both(changes: &SourceChanges, cause: &mut Cause) {
     }
     if let Some((side, line)) = moved {
         let side = super::walk::name(side);
-        cause.what = format!(
-            "{}; in {side} this is code of line {line}, and only {} differs",
-            cause.what,
-            words(change)
-        );
+        cause.what =
+            format!("{}; in {side} this is code of line {line}, and {}", cause.what, only_differs(change));
     }
 }
 
@@ -155,6 +156,18 @@ fn lines(change: &Change, side: usize) -> Option<String> {
         1 => Some(format!("line {first}")),
         _ => Some(format!("lines {first} to {last}")),
     }
+}
+
+/// Says that nothing but a change differs.
+fn only_differs(change: &Change) -> String {
+    let one = |side: usize| change.lines[side].len() == 1;
+    let differ = match lines(change, 0) == lines(change, 1) {
+        true => one(0),
+        false => {
+            [0, 1].iter().filter(|side| !change.lines[**side].is_empty()).count() == 1 && (one(0) || one(1))
+        }
+    };
+    format!("only {} {}", words(change), if differ { "differs" } else { "differ" })
 }
 
 /// The lines of a change on both sides, in words.

@@ -14,7 +14,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 
 use prlx_trace::check::Place;
-use prlx_trace::dataflow::{Action, DataFlow};
+use prlx_trace::dataflow::{Action, DataFlow, Instruction};
 use prlx_trace::names::is_compiler_file;
 
 use crate::edit_script::{self, Edit};
@@ -33,17 +33,28 @@ pub(super) struct Change {
     pub text: [Option<String>; 2],
 }
 
+/// Ranges of lines that differ in a text, comments and empty lines included.
+#[derive(Debug)]
+struct Moved {
+    /// By side: the path of the file.
+    file: [String; 2],
+    /// By side: the lines, from 1.
+    lines: [Range<u32>; 2],
+}
+
 /// All lines that differ between two builds.
 #[derive(Debug, Default)]
-pub(super) struct SourceChanges {
+pub struct SourceChanges {
     list: Vec<Change>,
+    /// In the order of lines, for each file.
+    moved: Vec<Moved>,
     /// Whether a barrier, a fence or a wait is on one of them, or comes from one of them, as from a macro.
-    pub synchronise: bool,
+    pub(super) synchronise: bool,
 }
 
 impl SourceChanges {
     /// Compares the files of both sides.
-    pub fn new(flows: [&DataFlow; 2], files: [&SourceFiles; 2]) -> SourceChanges {
+    pub fn of_files(files: [&SourceFiles; 2]) -> SourceChanges {
         let mut out = SourceChanges::default();
         let name = |path: &str| path.rsplit(['/', '\\']).next().unwrap_or(path).to_owned();
         let [mut rest, mut free] =
@@ -59,7 +70,15 @@ impl SourceChanges {
         if let ([a], [b]) = (&rest[..], &free[..]) {
             out.compare([*a, *b]);
         }
-        let sync = |side: usize| flows[side].instructions.iter().filter(|i| i.action == Action::Sync);
+        out
+    }
+    /// Compares the files of both sides, from which this code comes.
+    pub(super) fn new(flows: [&DataFlow; 2], files: [&SourceFiles; 2]) -> SourceChanges {
+        let mut out = SourceChanges::of_files(files);
+        let orders = |i: &&Instruction| {
+            i.action == Action::Sync || [".acq", ".release"].iter().any(|word| i.opcode.contains(word))
+        };
+        let sync = |side: usize| flows[side].instructions.iter().filter(orders);
         let on_change = |side: usize| sync(side).any(|i| out.touch(side, &i.place));
         // An equal line that synchronises on one side alone does so because of a line that differs.
         let lines = |side: usize| -> BTreeSet<String> {
@@ -81,6 +100,8 @@ impl SourceChanges {
         let Some(edits) = edit_script::edits(&hashes[0], &hashes[1]) else { return };
         for Edit { a, b } in edits {
             let ranges = [a, b];
+            let numbers = || ranges.each_ref().map(|r| r.start as u32 + 1..r.end as u32 + 1);
+            self.moved.push(Moved { file: files.map(|f| f.0.clone()), lines: numbers() });
             let code = |side: usize| lines[side][ranges[side].clone()].iter().any(|line| !line.is_empty());
             if !code(0) && !code(1) {
                 continue;
@@ -89,32 +110,35 @@ impl SourceChanges {
                 let first = ranges[s].clone().next()?;
                 files[s].1.lines().nth(first).map(str::to_owned)
             });
-            self.list.push(Change {
-                file: files.map(|f| f.0.clone()),
-                lines: ranges.map(|r| r.start as u32 + 1..r.end as u32 + 1),
-                text,
-            });
+            self.list.push(Change { file: files.map(|f| f.0.clone()), lines: numbers(), text });
         }
     }
+    /// The line of the other side that a line of a side is; `None` if it has none, because it differs.
+    pub(super) fn counterpart(&self, side: usize, file: &str, line: u32) -> Option<u32> {
+        let before = |m: &&Moved| m.file[side] == file && m.lines[side].start <= line;
+        let Some(last) = self.moved.iter().rev().find(before) else { return Some(line) };
+        let ends = last.lines.each_ref().map(|lines| lines.end);
+        Some(line.checked_sub(ends[side])? + ends[1 - side])
+    }
     /// All changes of one file after those of another, in the order of lines.
-    pub fn iter(&self) -> impl Iterator<Item = &Change> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Change> {
         self.list.iter()
     }
     /// How many places differ.
-    pub fn count(&self) -> usize {
+    pub(super) fn count(&self) -> usize {
         self.list.len()
     }
     /// Whether a place in the code of a side comes from a line that differs, also by inlining.
-    pub fn touch(&self, side: usize, place: &Place) -> bool {
+    pub(super) fn touch(&self, side: usize, place: &Place) -> bool {
         place.source.iter().any(|l| self.at(side, &l.file, l.line).is_some())
     }
     /// The change that a line of a side is part of.
-    pub fn at(&self, side: usize, file: &str, line: u32) -> Option<&Change> {
+    pub(super) fn at(&self, side: usize, file: &str, line: u32) -> Option<&Change> {
         self.list.iter().find(|c| c.file[side] == file && c.lines[side].contains(&line))
     }
     /// The change that is nearest to a line of a side; of two, the one before it. Changes in the same file
     /// come first.
-    pub fn nearest(&self, side: usize, file: &str, line: u32) -> Option<&Change> {
+    pub(super) fn nearest(&self, side: usize, file: &str, line: u32) -> Option<&Change> {
         let distance = |c: &Change| {
             let Range { start, end } = c.lines[side];
             let (before, after) = (line.saturating_sub(end.saturating_sub(1)), start.saturating_sub(line));
@@ -133,10 +157,8 @@ fn plain(path: &str, line: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use prlx_trace::check::SourceLine;
-    use prlx_trace::dataflow::Instruction;
-
     use super::*;
+    use prlx_trace::check::SourceLine;
 
     fn changes(a: &str, b: &str) -> SourceChanges {
         let files = [a, b].map(|text| vec![("k.cu".to_owned(), text.to_owned())]);
@@ -193,6 +215,16 @@ mod tests {
         assert_eq!(lines(1), Some(2..3));
         assert_eq!(lines(4), Some(2..3));
         assert_eq!(lines(5), Some(6..7));
+    }
+
+    #[test]
+    fn lines_behind_a_change_have_another_number_on_the_other_side() {
+        let found = changes("a\nb\nc\nd\n", "// new\na\nB\nc\nx\nd\n");
+        let lines =
+            |side, last| (1..=last).map(|line| found.counterpart(side, "k.cu", line)).collect::<Vec<_>>();
+        assert_eq!(lines(0, 4), [Some(2), None, Some(4), Some(6)]);
+        assert_eq!(lines(1, 6), [None, Some(1), None, Some(3), None, Some(4)]);
+        assert_eq!(found.counterpart(0, "other.h", 7), Some(7));
     }
 
     #[test]

@@ -460,6 +460,9 @@ impl<'a> Walk<'a> {
         if !self.same_place(&words) {
             return self.find(pair, CauseClass::Address, 2, p.users.map(Some), "the addresses differ".into());
         }
+        if let Some(what) = self.loaded_otherwise(p, &words) {
+            return self.find(pair, CauseClass::Operation, 0, p.users.map(Some), what);
+        }
         match words[0].space {
             Space::Global => {
                 let what = format!("{} differs before the launch", self.element(&words[0]));
@@ -470,6 +473,25 @@ impl<'a> Walk<'a> {
                 self.find(pair, CauseClass::Undefined, 1, p.users.map(Some), what);
             }
         }
+    }
+    /// Says how two loads read words that hold the same, or words of other sizes; `None` if they read in one
+    /// way, or if what both read differs.
+    fn loaded_otherwise(&self, p: &Pair, words: &[Word; 2]) -> Option<String> {
+        let [x, y] = words.each_ref().map(|word| word.bytes);
+        if x != y {
+            return Some(format!("A reads {x} bytes there, B {y}"));
+        }
+        let [a, b] = self.instructions(p.users)?;
+        let sources = &self.pairs[p.parent?].sources;
+        let loads = [a, b].iter().all(|i| i.action == Action::Load) && a.opcode != b.opcode;
+        // A load extends what it reads.
+        let bits = loads.then_some(8 * x)?;
+        let low = [0, 1].map(|s| {
+            let value = self.flows[s].value(&sources[s], p.users[s])?;
+            Some(value & (u64::MAX >> 64u32.saturating_sub(bits)))
+        });
+        let same = low[0].is_some() && low[0] == low[1];
+        same.then(|| format!("A loads by `{}`, B by `{}`", a.place.instruction, b.place.instruction))
     }
     /// An element in words: `` `x`[12]``.
     pub fn element(&self, word: &Word) -> String {

@@ -16,6 +16,7 @@ mod front_door;
 mod fuzz_corpus;
 mod hostile;
 mod launch_files;
+mod loads;
 mod loop_conditions;
 mod machine_code;
 #[path = "../../../../tests/nvidia.rs"]

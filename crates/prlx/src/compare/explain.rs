@@ -1,7 +1,9 @@
 //! Runs both sides again with checks and data flow, to find out why their outputs differ.
 
 use anyhow::Result;
-use prlx_analyze::cause::{DifferingOutput, ExplainedLaunch, add_check_findings, add_error_of_both};
+use prlx_analyze::cause::{
+    DifferingOutput, ExplainedLaunch, SourceChanges, add_check_findings, add_error_of_both,
+};
 use prlx_analyze::outputs::Tolerance;
 use prlx_analyze::report::{Cause, LaunchReport, Verdict};
 use prlx_driver::job::ArgValue;
@@ -43,6 +45,8 @@ struct Explanation {
     findings: [Findings; 2],
     /// Whether outputs differ.
     outputs_differ: bool,
+    /// What differs in the source.
+    changes: SourceChanges,
     /// By side: why the run stopped.
     stopped: [Option<String>; 2],
 }
@@ -91,20 +95,22 @@ pub(super) fn explain_launch(
             launch.notes.push(note.to_owned());
         }
     }
-    let errors = add_check_findings(launch, found.findings.each_ref());
-    let mut faults = found.findings.iter().flat_map(|f| &f.list).filter(|f| f.kind.grade() == Grade::Error);
-    let race = faults.clone().find(|f| f.kind.check() == Check::Race);
-    if !strict && faults.next().is_none() && same_launch(jobs) && launch.findings_total > 0 {
+    let errors = add_check_findings(launch, found.findings.each_ref(), &found.changes);
+    let faults = || found.findings.iter().flat_map(|f| &f.list).filter(|f| f.kind.grade() == Grade::Error);
+    let clean = faults().next().is_none();
+    let race = faults().find(|f| f.kind.check() == Check::Race);
+    if !strict && clean && same_launch(jobs) && launch.findings_total > 0 {
         settle_by_order(launch);
     }
-    if let Some(race) = race.filter(|_| !errors && launch.order && launch.findings_total == 0) {
+    let undecided = launch.order && launch.findings_total == 0 || launch.only_code_unmatched();
+    if let Some(race) = race.filter(|_| !errors && undecided) {
         launch.gaps.push(race_of_both(race));
         launch.conclude();
     }
     if !errors && !strict && found.one_source && a.kernel == b.kernel && a.code() != b.code() {
         launch.accept_decisions_of_other_options();
     }
-    if !errors && launch.only_code_unmatched() {
+    if clean && launch.only_code_unmatched() {
         launch.accept_unmatched_code();
     }
     Ok(true)
@@ -113,7 +119,7 @@ pub(super) fn explain_launch(
 /// The gap that a race of both sides leaves.
 fn race_of_both(race: &Finding) -> String {
     let place = |place: &Place| match place.source.get(place.own()) {
-        Some(line) => format!("{}:{}", line.file, line.line),
+        Some(line) => format!("{}:{}", line.file.rsplit(['/', '\\']).next().unwrap_or_default(), line.line),
         None => format!("line {} of the module", place.module_line),
     };
     let mut places: Vec<String> = race.sides.iter().filter_map(|s| s.place.as_ref().map(place)).collect();
@@ -137,8 +143,10 @@ fn synchronization(job: &Job) -> Result<Vec<(String, Vec<i64>)>> {
         _ => false,
     };
     let constant = |operand: &Operand| if let Operand::Int(n) = operand { Some(*n) } else { None };
-    let one =
-        |i: &Inst| (format!("{:?}", i.semantics.effect), i.operands.iter().filter_map(constant).collect());
+    let one = |i: &Inst| {
+        let what = format!("{:?} {:?}", i.semantics.effect, i.semantics.order);
+        (what, i.operands.iter().filter_map(constant).collect())
+    };
     let mut all: Vec<(String, Vec<i64>)> = code.filter(orders).map(one).collect();
     all.sort_unstable();
     Ok(all)
@@ -224,12 +232,13 @@ fn rerun(
     if found.causes.is_empty() {
         found.causes.extend(reruns.explain_error(&launch)?);
     }
-    let outputs_differ = !outputs.is_empty();
+    let (outputs_differ, changes) = (!outputs.is_empty(), launch.changes());
     Ok(Explanation {
         causes: found.causes,
         one_source: one_source([&a, &b]),
         findings: [a.findings, b.findings],
         outputs_differ,
+        changes,
         stopped: [a.stopped, b.stopped],
     })
 }

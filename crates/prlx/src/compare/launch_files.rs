@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 
 use anyhow::{Context, Result};
-use prlx_analyze::cause::add_check_findings;
+use prlx_analyze::cause::{SourceChanges, add_check_findings};
 use prlx_analyze::outputs::{Tolerance, add_outputs};
 use prlx_analyze::view::{PathViewOptions, ViewModel};
 use prlx_analyze::{DiffOptions, Report, Verdict};
@@ -16,7 +16,7 @@ use prlx_trace::{Printed, Trace};
 use super::explain::explain_launch;
 use super::locates_visits;
 use super::outputs::{compare_outputs, with_common_outputs};
-use super::side_runs::Origin;
+use super::side_runs::{Origin, source_files};
 use crate::Monitor;
 use crate::device::DeviceOptions;
 use crate::diff::diff_traces;
@@ -144,7 +144,11 @@ pub fn compare_launch_files(
         }
         // Nothing was to be explained, so nothing but the recordings was checked.
         if agree && !checked && device.check.is_some() {
-            add_check_findings(launch, checks.each_ref());
+            let places = |side: usize| {
+                checks[side].list.iter().flat_map(|f| &f.sides).filter_map(|s| s.place.as_ref())
+            };
+            let files = [0, 1].map(|side| source_files(places(side), &jobs[side]));
+            add_check_findings(launch, checks.each_ref(), &SourceChanges::of_files(files.each_ref()));
         }
         let races = checked || device.check.is_some_and(|checks| checks.has(Check::Race));
         if launch.verdict == Verdict::Same && !races {

@@ -11,7 +11,7 @@ use prlx_driver::job::ArgValue;
 use prlx_driver::{Job, Output};
 use prlx_emu::{Checks, FlowRequest, Others};
 use prlx_trace::WarpSize;
-use prlx_trace::check::{Allocation, Check, Findings};
+use prlx_trace::check::{Allocation, Check, Findings, Place};
 use prlx_trace::dataflow::DataFlow;
 use prlx_trace::names::is_compiler_file;
 
@@ -67,7 +67,7 @@ pub(super) struct Side {
 pub(super) fn run_checked(job: &Job, origin: Origin, device: &DeviceOptions) -> Result<Side> {
     let request = FlowRequest { bytes: FIRST_BYTES, ctas: None, others: Others::Surveyed };
     let (flow, findings, ended) = run(job, origin, device, &CHECKS, request)?;
-    let files = source_files(&flow, job);
+    let files = source_files(flow.instructions.iter().map(|i| &i.place), job);
     // A kernel that faults leaves what it did until then.
     let (outputs, stopped) = match ended {
         Ok(outputs) => (outputs, None),
@@ -125,9 +125,9 @@ fn run(
     Ok((flow, findings, ended))
 }
 
-/// The source files that instructions come from, as far as they can be read.
-fn source_files(flow: &DataFlow, job: &Job) -> SourceFiles {
-    let lines = flow.instructions.iter().flat_map(|i| &i.place.source).filter(|l| l.text.is_some());
+/// The source files that places come from, as far as they can be read.
+pub(super) fn source_files<'a>(places: impl Iterator<Item = &'a Place>, job: &Job) -> SourceFiles {
+    let lines = places.flat_map(|p| &p.source).filter(|l| l.text.is_some());
     let paths: BTreeSet<&str> = lines.map(|l| l.file.as_str()).collect();
     paths.into_iter().filter_map(|path| Some((path.to_owned(), job.source_text(path)?))).collect()
 }
