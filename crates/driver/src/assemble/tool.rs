@@ -1,10 +1,12 @@
 //! One assembler, `ptxas` or nvJitLink: runs it and interprets its errors.
 //!
 //! Every run has the same options: the architecture, and `-lineinfo`. The latter changes no code and keeps
-//! source lines in the cubin (with `ptxas`, the PTX as well).
+//! source lines in the cubin (with `ptxas`, the PTX as well). A `ptxas` that can divides the functions of a
+//! module among the processors, which changes no code either.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 
 use prlx_isa::image::Target;
 
@@ -42,9 +44,18 @@ pub struct Assembler {
 }
 
 enum Tool {
-    Ptxas(PathBuf),
+    Ptxas(Ptxas),
     JitLink(jitlink::Library),
 }
+
+struct Ptxas {
+    path: PathBuf,
+    /// Whether it knows [`PARALLEL`], once it was asked.
+    parallel: OnceLock<bool>,
+}
+
+/// Option of `ptxas` for as many threads as there are processors.
+const PARALLEL: [&str; 2] = ["--split-compile", "0"];
 
 impl std::fmt::Debug for Assembler {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -65,7 +76,8 @@ impl Assembler {
         // The last line has the build: "Build cuda_13.0.r13.0/compiler.36424714_0".
         let version = output.lines().rev().map(str::trim).find(|l| !l.is_empty()).unwrap_or_default();
         let version = format!("ptxas {version}");
-        out.status.success().then(|| Assembler { tool: Tool::Ptxas(path.to_owned()), version })
+        let ptxas = Ptxas { path: path.to_owned(), parallel: OnceLock::new() };
+        out.status.success().then(|| Assembler { tool: Tool::Ptxas(ptxas), version })
     }
 
     /// Uses the nvJitLink library with that name or path; `None` if it cannot be loaded.
@@ -88,7 +100,12 @@ impl Assembler {
         options.extend(OPTIONS.iter().map(|o| (*o).to_owned()));
         options.extend_from_slice(more);
         let done = match &self.tool {
-            Tool::Ptxas(path) => run(path, ptx, &options),
+            Tool::Ptxas(ptxas) => {
+                if ptxas.is_parallel() {
+                    options.extend(PARALLEL.map(str::to_owned));
+                }
+                run(&ptxas.path, ptx, &options)
+            }
             Tool::JitLink(library) => library.assemble(ptx, &options),
         }
         .map_err(AssembleError::Unsuitable)?;
@@ -98,6 +115,16 @@ impl Assembler {
                 ErrorKind::Module,
                 format!("{} refuses the PTX:\n{output}", self.version),
             )),
+        })
+    }
+}
+
+impl Ptxas {
+    fn is_parallel(&self) -> bool {
+        *self.parallel.get_or_init(|| {
+            let help =
+                Command::new(&self.path).arg("--help").env_remove("LD_PRELOAD").stdin(Stdio::null()).output();
+            help.is_ok_and(|help| String::from_utf8_lossy(&help.stdout).contains(PARALLEL[0]))
         })
     }
 }
