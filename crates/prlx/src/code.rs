@@ -32,6 +32,7 @@ pub fn ptx(path: &Path, image: Option<usize>) -> Result<String> {
             let help = match kind {
                 FileKind::LaunchFile => format!("name its module; `prlx inspect {name}` shows it"),
                 FileKind::CudaSource => format!("compile it first: nvcc -O3 -lineinfo --ptx {name}"),
+                FileKind::HipSource => input::compile_hip(path),
                 FileKind::Recording | FileKind::OldRecording => format!("show it with: prlx inspect {name}"),
                 _ => "PTX text has the directive `.version`".to_owned(),
             };

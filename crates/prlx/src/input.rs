@@ -37,6 +37,8 @@ pub enum FileKind {
     Ptx,
     /// CUDA source text.
     CudaSource,
+    /// HIP source text.
+    HipSource,
     /// Python source text.
     Python,
     /// A cubin or a fatbin.
@@ -64,6 +66,7 @@ impl FileKind {
             FileKind::LaunchFile => "a launch file",
             FileKind::Ptx => "PTX",
             FileKind::CudaSource => "CUDA source",
+            FileKind::HipSource => "HIP source",
             FileKind::Python => "a Python program",
             FileKind::Image => "a cubin or fatbin",
             FileKind::AmdCode => "AMD machine code",
@@ -108,10 +111,20 @@ pub fn identify(path: &Path) -> Result<FileKind> {
         },
         "toml" => FileKind::LaunchFile,
         "cu" => FileKind::CudaSource,
+        "hip" => FileKind::HipSource,
         "py" => FileKind::Python,
         _ if has_version(&front) => FileKind::Ptx,
         _ => FileKind::Other,
     })
+}
+
+/// What to do about HIP source where code is wanted.
+pub(crate) fn compile_hip(path: &Path) -> String {
+    let (name, object) = (shell(path), shell(&path.with_extension("co")));
+    format!(
+        "compile it first, and name the code object: clang -x hip --offload-arch=gfx942 --offload-device-only \
+         --no-gpu-bundle-output -O3 -g {name} -o {object}"
+    )
 }
 
 /// Whether a line begins with the directive `.version`, which every PTX module has.
@@ -235,6 +248,7 @@ pub fn require_recording(path: &Path) -> Result<()> {
         FileKind::Ptx | FileKind::CudaSource | FileKind::Image | FileKind::AmdCode => {
             format!("write a launch file for it with: prlx new {name}")
         }
+        FileKind::HipSource => compile_hip(path),
     };
     Err(refuse(path, kind, "a recording", help))
 }

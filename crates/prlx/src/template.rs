@@ -203,6 +203,7 @@ fn ptx_of(path: &Path, image: Option<usize>) -> Result<String> {
         FileKind::Python => "write the PTX of the compiled kernel to a file, as \
              `open('kernel.ptx', 'w').write(compiled.asm['ptx'])` for Triton; then: prlx new kernel.ptx"
             .to_owned(),
+        FileKind::HipSource => input::compile_hip(path),
         FileKind::LaunchFile => format!("its launch runs with: prlx run {name}"),
         FileKind::Recording | FileKind::OldRecording => format!("show it with: prlx inspect {name}"),
         FileKind::Directory | FileKind::Array => {

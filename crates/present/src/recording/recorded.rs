@@ -61,7 +61,7 @@ pub(super) fn recorded(
     let cells: Vec<[String; 4]> = rows
         .iter()
         .map(|row| {
-            let bits = format!("{} {}", row.bits, if row.bits == 1 { "bit" } else { "bits" });
+            let bits = bits_in_words(row.bits);
             let often = often(module, function, row.in_loop);
             [bits, often, row.what.clone(), place(module, row.loc)]
         })
@@ -75,10 +75,15 @@ pub(super) fn recorded(
     let once: u32 = rows.iter().filter(|r| r.in_loop.is_none()).map(|r| r.bits).sum();
     let sum = match (once, rows.iter().any(|r| r.in_loop.is_some())) {
         (0, true) => "a lane records only in loops".to_owned(),
-        (once, true) => format!("a lane records {once} bits, and those in loops"),
-        (once, false) => format!("a lane records {once} bits"),
+        (once, true) => format!("a lane records {}, and those in loops", bits_in_words(once)),
+        (once, false) => format!("a lane records {}", bits_in_words(once)),
     };
     writeln!(out, "    {sum}; {computed} decisions are computed")
+}
+
+/// A number of bits in words.
+fn bits_in_words(n: u32) -> String {
+    format!("{n} {}", if n == 1 { "bit" } else { "bits" })
 }
 
 /// How often a part in loop `l` is recorded.
