@@ -2,7 +2,8 @@
 //!
 //! # Invariants
 //! - A launch that enters the queue is written once, with its digests or with the reason why it has none.
-//! - Digests are taken when they are there, even if their launch is not decoded yet, so that others have room.
+//! - Digests are taken when they are there, even if their launch is not decoded yet, so that others have
+//!   room.
 //! - A launch waits for room for its digests, for [`MAX_LAUNCH_WAIT`] at most, and not again until there is
 //!   some.
 

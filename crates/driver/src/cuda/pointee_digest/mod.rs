@@ -24,6 +24,7 @@
 
 mod kernel;
 
+use std::mem::ManuallyDrop;
 use std::sync::atomic::{Ordering, fence};
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
@@ -69,8 +70,8 @@ pub struct Digests {
     function: Function,
     /// Device address of the first slot.
     slots: u64,
-    /// The results of all slots.
-    results: MappedBuffer,
+    /// The results of all slots. Never freed, because that could wait for a kernel that never ends.
+    results: ManuallyDrop<MappedBuffer>,
     /// Ordinal of the device.
     device: u32,
     /// Number of CTAs that run at the same time.
@@ -137,7 +138,7 @@ impl Digests {
         let function = library.function(library.load(image)?, NAME)?;
         let processors = library.attribute(library.device(device)?, attribute::PROCESSORS)?;
         let slots = library.alloc(SLOTS * SLOT as usize + TRIAL)?;
-        let results = MappedBuffer::new(library, SLOTS * RESULTS as usize)?;
+        let results = ManuallyDrop::new(MappedBuffer::new(library, SLOTS * RESULTS as usize)?);
         let free = Mutex::new((0..SLOTS as u64).map(|number| DigestSlot { number, tag: 1 }).collect());
         let (ctas, pid) = ((u64::from(processors) * CTAS).max(1), std::process::id());
         Ok(Digests { library, function, slots, results, device, ctas, most, pid, free })

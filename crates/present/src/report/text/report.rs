@@ -75,8 +75,7 @@ pub fn text(out: &mut impl Write, report: &Report, style: &Style) -> io::Result<
             let n = count(ordered, "launch", "launches");
             writeln!(
                 out,
-                "  in {n} of them, threads behave differently because of their order or timing, and the \
-                 outputs agree (--strict counts it)"
+                "  in {n} of them, threads behave differently, with no effect on the outputs (--strict counts it)"
             )?;
         }
         for text in NOTES_OF_SAME {
