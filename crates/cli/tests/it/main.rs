@@ -2,6 +2,7 @@
 
 mod amd_probes;
 mod atomic_sums;
+mod calls;
 mod captured;
 mod cli;
 mod clocks;
