@@ -521,10 +521,7 @@ impl<'a> Walk<'a> {
                 let what = "the results of the function differ".into();
                 self.find(pair, CauseClass::Operation, 3, at.map(Some), what);
             }
-            _ => {
-                let what = "the copies that wrote the memory differ".into();
-                self.copies(pair, at, what);
-            }
+            _ => self.copies(pair, at, "the copies that wrote the memory differ".into()),
         }
     }
     /// Both words were written by copies of tiles, or one by a copy and one by a store.

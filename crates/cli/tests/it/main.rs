@@ -10,6 +10,7 @@ mod cuda;
 mod deterministic;
 mod diff_flags;
 mod distributed;
+mod endless;
 mod engine;
 mod field;
 mod following_errors;

@@ -58,8 +58,8 @@ impl Warp {
             None => Ok(()),
         }
     }
-    /// Where the values lie that a call or a return passes in lane `l`, and where they go. Results of functions
-    /// that the device provides lie nowhere.
+    /// Where the values lie that a call or a return passes in lane `l`, and where they go. Results of
+    /// functions that the device provides lie nowhere.
     pub(crate) fn passed<'c>(&self, launch: &Launch<'c>, op: &Op, l: usize) -> (&'c [Slot], &'c [Slot]) {
         let code = launch.code;
         let entry = |f: FuncId| code.entries.get(&f);
