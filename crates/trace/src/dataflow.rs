@@ -234,7 +234,8 @@ pub enum Action {
     Sync,
     /// A branch, with or without a condition.
     Branch,
-    /// A call, a return, an exit.
+    /// A call, a return, an exit. Values in memory that it passes are accesses: a read of each, if memory
+    /// holds it, and then a write.
     Call,
     /// Texture accesses, hints, and what has no class.
     Other,
@@ -321,7 +322,8 @@ pub struct Instruction {
     pub guard: Option<(u32, bool)>,
     /// What it reads beside its address: the elements of vectors one after the other.
     pub operands: Vec<Operand>,
-    /// The address of its memory access; of a copy, its destination first.
+    /// The address of its memory access; of a copy, its destination first. Of a call through a pointer, that
+    /// of the function.
     pub addresses: Vec<Address>,
     /// The registers that it writes, by index in [`DataFlow::registers`].
     pub results: Vec<u32>,

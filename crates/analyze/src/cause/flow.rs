@@ -408,7 +408,8 @@ impl<'a> Flow<'a> {
             before: if instruction.action == Action::Atomic { self.moment(at) } else { self.order(at) },
         })
     }
-    /// Where the bytes that a writer wrote to a word come from: the operand of a store, the source of a copy.
+    /// Where the bytes that a writer wrote to a word come from: the operand of a store, the source of a copy,
+    /// what a call or a return passes.
     pub fn written(&self, writer: &Writer, word: &Word) -> Option<Source> {
         let instruction = self.instruction(writer.at)?;
         let offset = word.address.wrapping_sub(writer.address);
@@ -447,6 +448,22 @@ impl<'a> Flow<'a> {
                     before: self.order(writer.at),
                     ..*word
                 }))
+            }
+            Action::Call => {
+                let flow = self.data.warps.get(writer.at.warp as usize)?;
+                let lane = writer.at.lane;
+                let accesses = flow.accesses_of(writer.at.visit).iter().filter(|a| a.lanes >> lane & 1 == 1);
+                let before: Vec<_> = accesses.take_while(|a| **a != writer.access).collect();
+                if let Some(from) = before.last().filter(|a| a.kind == AccessKind::Read) {
+                    let address = flow.address(from, lane)? + offset;
+                    let owner = owner(from, lane);
+                    let before = self.order(writer.at);
+                    return Some(Source::Memory(Word { space: from.space, owner, address, before, ..*word }));
+                }
+                let passed = before.iter().filter(|a| a.kind == AccessKind::Write).count();
+                let operand = instruction.operands.get(passed);
+                let value = operand.filter(|o| matches!(o, Operand::Register(_) | Operand::Constant(_)))?;
+                Some(self.operand(value, writer.at))
             }
             _ => None,
         }

@@ -1,6 +1,6 @@
 //! Where two threads take different branches.
 
-use prlx_trace::dataflow::Action;
+use prlx_trace::dataflow::{Action, Instruction};
 
 use super::code_match::CodeMatch;
 use super::flow::{At, Flow};
@@ -24,7 +24,10 @@ fn diverge_at(
 ) -> Option<[At; 2]> {
     let steers = |side: usize, at: At| {
         let instruction = flows[side].instruction(at);
-        instruction.is_some_and(|i| matches!(i.action, Action::Branch | Action::Call) && i.guard.is_some())
+        let pointer = |i: &Instruction| i.action == Action::Call && !i.addresses.is_empty();
+        let guarded =
+            |i: &Instruction| matches!(i.action, Action::Branch | Action::Call) && i.guard.is_some();
+        instruction.is_some_and(|i| guarded(i) || pointer(i))
     };
     let counts = |side: usize, at: At| {
         let action = flows[side].instruction(at).map(|i| i.action);

@@ -411,6 +411,10 @@ impl<'a> Walk<'a> {
         if self.guards(pair, branches) {
             return true;
         }
+        if instructions.iter().all(|i| i.action == Action::Call && !i.addresses.is_empty()) {
+            self.addresses(pair, branches);
+            return true;
+        }
         let took = [0, 1].map(|s| self.flows[s].visit(branches[s]).map(|v| v.lanes >> branches[s].lane & 1));
         let polarity = instructions.map(|i| i.guard.map(|g| g.1));
         let (rank, what) = match took[0] == took[1] && polarity[0] == polarity[1] {
@@ -535,10 +539,11 @@ impl<'a> Walk<'a> {
         let sources = [0, 1].map(|s| self.flows[s].written(&writers[s], &words[s]));
         match sources {
             [Some(a), Some(b)] => self.push(pair, [a, b], at, self.stored(pair, &words[0])),
-            _ => {
-                let what = "the copies that wrote the memory differ".into();
-                self.copies(pair, at, what);
+            _ if self.instructions(at).is_some_and(|i| i.iter().all(|i| i.action == Action::Call)) => {
+                let what = "the results of the function differ".into();
+                self.find(pair, CauseClass::Operation, 3, at.map(Some), what);
             }
+            _ => self.copies(pair, at, "the copies that wrote the memory differ".into()),
         }
     }
     /// Both words were written by copies of tiles, or one by a copy and one by a store.

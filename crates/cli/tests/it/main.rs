@@ -2,6 +2,7 @@
 
 mod amd_probes;
 mod atomic_sums;
+mod calls;
 mod captured;
 mod cli;
 mod clocks;
@@ -9,6 +10,7 @@ mod cuda;
 mod deterministic;
 mod diff_flags;
 mod distributed;
+mod endless;
 mod engine;
 mod field;
 mod following_errors;

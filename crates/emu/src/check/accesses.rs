@@ -6,8 +6,8 @@
 use prlx_trace::check::Space;
 
 use crate::code::{
-    AddrSpace, AsyncStoreKind, Code, MatrixOp, MemAccess, Op, TensorCopy, TensorOp, TensorWarpOp, WarpOpKind,
-    WmmaTile, window,
+    AddrSpace, AsyncStoreKind, Code, MatrixOp, MemAccess, Op, Slot, TensorCopy, TensorOp, TensorWarpOp,
+    WarpOpKind, WmmaTile, window,
 };
 use crate::exec::cta_state::CtaState;
 use crate::exec::grid_shape;
@@ -204,6 +204,36 @@ pub fn add_accesses(warp: &Warp, code: &Code, op: &Op, m: u32, out: &mut Vec<War
 pub fn accesses(warp: &Warp, code: &Code, op: &Op, m: u32) -> Vec<WarpAccess> {
     let mut out = Vec::new();
     add_accesses(warp, code, op, m, &mut out);
+    out
+}
+
+/// The memory that a call or a return copies when the lanes `m` run it, value by value: a read where memory
+/// holds the value, then a write.
+pub fn passed(warp: &Warp, launch: &Launch<'_>, op: &Op, m: u32) -> Vec<WarpAccess> {
+    let mut out = Vec::new();
+    for n in 0.. {
+        let (mut lanes, mut more) = ([0; 2], false);
+        let (mut addr, mut bytes) = ([V64([0; LANES]); 2], [0; LANES]);
+        each(m, |l| {
+            let (from, to) = warp.passed(launch, op, l);
+            more |= n < to.len();
+            let Some(&Slot::Bytes(at, size)) = to.get(n) else { return };
+            (addr[1].0[l], bytes[l]) = (at.into(), size);
+            lanes[1] |= 1 << l;
+            if let Some(&Slot::Bytes(at, held)) = from.get(n) {
+                (addr[0].0[l], bytes[l]) = (at.into(), size.min(held));
+                lanes[0] |= 1 << l;
+            }
+        });
+        if !more {
+            break;
+        }
+        for (i, kind) in [AccessKind::Read, AccessKind::Write].into_iter().enumerate() {
+            let access =
+                WarpAccess { kind, space: AddrSpace::Local, addr: addr[i], bytes, align: 1, lanes: lanes[i] };
+            out.extend((lanes[i] != 0).then_some(access));
+        }
+    }
     out
 }
 

@@ -287,6 +287,9 @@ impl Checker {
                 accesses.clear();
                 add_step_accesses(warp, launch, cta, op, good, &mut accesses);
             }
+            if matches!(op, Op::Call(_) | Op::Ret) {
+                accesses.append(&mut accesses::passed(warp, launch, op, good));
+            }
             let group = if exchange { m } else { mask };
             flow.step(launch, cta, warp, self.here.step, [group, good], &accesses);
         }

@@ -97,7 +97,7 @@ impl Reader<'_, '_> {
             View::Vector(list) if role == Role::Addr => {
                 list.first().iter().for_each(|low| self.operand(low, role, ty, out));
             }
-            View::Reg(r) if role == Role::Addr => {
+            View::Reg(r) if matches!(role, Role::Addr | Role::Target) => {
                 out.addresses.push(Address { base: Operand::Register(self.number(*r)), offset: 0 });
             }
             View::Vector(list) | View::List(list) => {

@@ -3,7 +3,7 @@
 use crate::check::Checking;
 use prlx_isa::view::FuncId;
 
-use crate::code::{Builtin, Callee, Code, Plane, SavedRegisters, Slot, window};
+use crate::code::{Builtin, Callee, Code, Op, Plane, SavedRegisters, Slot, window};
 use crate::error::{EmuError, invalid};
 use crate::exec::cta_state::CtaState;
 use crate::exec::fault::Fault;
@@ -56,6 +56,29 @@ impl Warp {
         match fault {
             Some((l, text)) => Err(Fault::new(step, l as u32, text)),
             None => Ok(()),
+        }
+    }
+    /// Where the values lie that a call or a return passes in lane `l`, and where they go. Results of
+    /// functions that the device provides lie nowhere.
+    pub(crate) fn passed<'c>(&self, launch: &Launch<'c>, op: &Op, l: usize) -> (&'c [Slot], &'c [Slot]) {
+        let code = launch.code;
+        let entry = |f: FuncId| code.entries.get(&f);
+        match *op {
+            Op::Call(i) => {
+                let call = &code.calls[i as usize];
+                let callee = match call.callee {
+                    Callee::Direct(f) => Some(f),
+                    Callee::Indirect(p) => self.function_at(launch, p, l),
+                    Callee::Builtin(_) => return (&[], &call.rets),
+                };
+                callee.and_then(entry).map_or((&[], &[]), |entry| (&call.args, &entry.params))
+            }
+            Op::Ret => {
+                let frame = self.frames[l].last();
+                let found = frame.and_then(|f| Some((entry(FuncId(f.func))?, &code.calls[f.call as usize])));
+                found.map_or((&[], &[]), |(entry, call)| (&entry.returns, &call.rets))
+            }
+            _ => (&[], &[]),
         }
     }
     /// The function at the address that a lane has in a 64-bit plane.

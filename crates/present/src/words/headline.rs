@@ -32,6 +32,9 @@ pub(crate) fn headline(r: &Report) -> String {
             };
             among_launches(r, Some(l), &format!("{name}{what}"))
         }
+        (_, None) if stopped.is_some_and(|(l, ..)| no_lane_compared(l)) => {
+            "no branch decision was compared".to_owned()
+        }
         (_, None) if stopped.is_some() => "no branch decision differs".to_owned(),
         (_, None) if r.first_launch().is_some() => match &r.launches[..] {
             [l] => format!("{}: {}", kernel(l), without_findings(l)),
@@ -121,6 +124,12 @@ fn has_gaps(l: &LaunchReport) -> bool {
 /// Whether no lane was compared. A report then gives the reason first.
 pub(crate) fn nothing_compared(l: &LaunchReport) -> bool {
     l.coverage.warps.missing == l.coverage.warps.total && l.coverage.warps.total > 0
+}
+
+/// Whether no lane of a launch was seen to its end on both sides.
+fn no_lane_compared(l: &LaunchReport) -> bool {
+    let lanes = &l.coverage.lanes;
+    lanes.total > 0 && lanes.in_equal_warps + lanes.same_words + lanes.compared == 0
 }
 
 /// `inputs and outputs differ`: the parts of a launch that differ as a whole.

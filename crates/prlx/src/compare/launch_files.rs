@@ -6,17 +6,20 @@ use std::rc::Rc;
 use anyhow::{Context, Result};
 use prlx_analyze::cause::{SourceChanges, add_check_findings};
 use prlx_analyze::outputs::{Tolerance, add_outputs};
+use prlx_analyze::report::{Fault, LaunchReport};
 use prlx_analyze::view::{PathViewOptions, ViewModel};
 use prlx_analyze::{DiffOptions, Report, Verdict};
 use prlx_driver::Job;
 use prlx_trace::check::{Check, Findings};
+use prlx_trace::kernel::FaultKind;
 use prlx_trace::launch::Window;
-use prlx_trace::{Printed, Trace};
+use prlx_trace::{Level, Printed, Trace};
 
 use super::explain::explain_launch;
 use super::locates_visits;
 use super::outputs::{compare_outputs, with_common_outputs};
 use super::side_runs::{Origin, source_files};
+use super::step_limits::{keep_texts, record_both};
 use crate::Monitor;
 use crate::device::DeviceOptions;
 use crate::diff::diff_traces;
@@ -101,18 +104,19 @@ pub fn compare_launch_files(
     options: &CompareOptions,
     monitor: &Monitor<'_>,
 ) -> Result<LaunchComparison> {
-    let CompareOptions { recorder, device, .. } = options;
-    let record = |job: &Job| {
+    let recorder = &options.recorder;
+    let record = |recorder: &RecorderOptions, job: &Job, device: &DeviceOptions| {
         monitor.check()?;
         let program = record::recorder_program(recorder, record::warps_per_cta(job, device));
         record::record(job, &program, recorder, device, monitor)
     };
     let jobs = &*with_common_outputs(jobs);
-    let (left, right) = (record(&jobs[0])?, record(&jobs[1])?);
+    let recorded = record_both(jobs, &options.device, |job, device| record(recorder, job, device))?;
+    let ([left, right], device) = (recorded.0, &recorded.1);
     let compared = compare_outputs(jobs, [&left.outputs, &right.outputs], options.tolerance);
     let printed = [left.printed, right.printed];
     let checks = [left.findings, right.findings];
-    let (a, b) = (left.trace, right.trace);
+    let (mut a, mut b) = (left.trace, right.trace);
     if let Some(folder) = &options.keep {
         std::fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
         for (trace, job, outputs, name) in
@@ -128,7 +132,20 @@ pub fn compare_launch_files(
     drop((left.outputs, right.outputs));
     // Each side has one launch, whatever its kernel is called.
     let diff = DiffOptions { force: true, ..options.diff.clone() };
-    let mut report = diff_traces(&a, &b, names, &diff, monitor)?;
+    let mut report = diff_traces(&a, &b, names.clone(), &diff, monitor)?;
+    let stuck = |f: &Option<Fault>| f.as_ref().is_some_and(|f| f.kind == FaultKind::Stuck);
+    let unseen = |l: &LaunchReport| l.findings_total == 0 && l.faults.iter().any(stuck);
+    if recorder.level.in_words() && report.launches.iter().any(unseen) {
+        // Lanes that a limit stops leave their last decisions in registers, but events are in memory.
+        let events = RecorderOptions { level: Level::Events, ..recorder.clone() };
+        for (trace, job) in [&mut a, &mut b].into_iter().zip(jobs) {
+            let texts: Vec<_> =
+                trace.launches.iter().map(|l| l.launch.fault.as_ref().map(|f| f.text.clone())).collect();
+            *trace = record(&events, job, device)?.trace;
+            keep_texts(trace, texts.into_iter());
+        }
+        report = diff_traces(&a, &b, names, &diff, monitor)?;
+    }
     let outputs = compared.into_iter().map(|(output, _)| output).collect();
     if let [launch] = &mut report.launches[..] {
         add_outputs(launch, outputs);

@@ -10,6 +10,7 @@ mod outputs;
 mod program_runs;
 mod programs;
 mod side_runs;
+mod step_limits;
 mod stored_values;
 mod survey;
 
