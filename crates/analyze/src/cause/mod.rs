@@ -38,6 +38,7 @@ mod relocate;
 mod source_changes;
 mod sums;
 mod tiles;
+mod unwritten;
 mod value;
 mod walk;
 

@@ -459,44 +459,6 @@ impl<'a> Walk<'a> {
         }
         self.find(pair, class, 2, places, what);
     }
-    /// Both sides read what the memory held before the launch.
-    fn initial(&mut self, pair: usize, p: &Pair, words: [Word; 2]) {
-        if !self.same_place(&words) {
-            return self.find(pair, CauseClass::Address, 2, p.users.map(Some), "the addresses differ".into());
-        }
-        if let Some(what) = self.loaded_otherwise(p, &words) {
-            return self.find(pair, CauseClass::Operation, 0, p.users.map(Some), what);
-        }
-        match words[0].space {
-            Space::Global => {
-                let what = format!("{} differs before the launch", self.element(&words[0]));
-                self.find(pair, CauseClass::Input, 0, p.users.map(Some), what);
-            }
-            _ => {
-                let what = "both sides read memory that nothing has written".into();
-                self.find(pair, CauseClass::Undefined, 1, p.users.map(Some), what);
-            }
-        }
-    }
-    /// Says how two loads read words that hold the same, or words of other sizes; `None` if they read in one
-    /// way, or if what both read differs.
-    fn loaded_otherwise(&self, p: &Pair, words: &[Word; 2]) -> Option<String> {
-        let [x, y] = words.each_ref().map(|word| word.bytes);
-        if x != y {
-            return Some(format!("A reads {x} bytes there, B {y}"));
-        }
-        let [a, b] = self.instructions(p.users)?;
-        let sources = &self.pairs[p.parent?].sources;
-        let loads = [a, b].iter().all(|i| i.action == Action::Load) && a.opcode != b.opcode;
-        // A load extends what it reads.
-        let bits = loads.then_some(8 * x)?;
-        let low = [0, 1].map(|s| {
-            let value = self.flows[s].value(&sources[s], p.users[s])?;
-            Some(value & (u64::MAX >> 64u32.saturating_sub(bits)))
-        });
-        let same = low[0].is_some() && low[0] == low[1];
-        same.then(|| format!("A loads by `{}`, B by `{}`", a.place.instruction, b.place.instruction))
-    }
     /// An element in words: `` `x`[12]``.
     pub fn element(&self, word: &Word) -> String {
         match self.flows[0].place_of(word.space, word.address) {
@@ -646,7 +608,7 @@ impl<'a> Walk<'a> {
         self.addresses(pair, users);
     }
     /// Whether two words are the same place on both sides.
-    fn same_place(&self, words: &[Word; 2]) -> bool {
+    pub(super) fn same_place(&self, words: &[Word; 2]) -> bool {
         let [a, b] = [0, 1].map(|s| Canonical::of_address(self.flows[s], words[s].space, words[s].address));
         a == b
     }
