@@ -69,7 +69,7 @@ pub(super) fn record_both(
     let later = with(device.max_steps.unwrap_or(u64::MAX).min(steps));
     // A recording up to the limit takes long to compare. The fault keeps the limit that was reached.
     for side in (0..2).filter(|side| now[*side].is_none()) {
-        if executed(&sides[side]) > steps {
+        if later.max_steps < first.max_steps {
             let short = record(&jobs[side], &later)?;
             let faults = std::mem::replace(&mut sides[side], short).trace.launches.into_iter();
             let faults = faults.map(|l| l.launch.fault.map(|f| f.text));
