@@ -64,7 +64,7 @@ fn compared(words: &[&str]) -> Value {
 fn a_side_that_never_ends_needs_no_run_to_the_usual_limit() {
     let launch = compared(&[]);
     let text = launch["faults"][1]["text"].as_str().unwrap();
-    assert!(text.contains("step limit of 32000000 instructions"), "{text}");
+    assert!(text.contains("step limit of 8000000 instructions"), "{text}");
     // What is compared ends much earlier.
     let recorded = launch["coverage"]["elements"][1]["recorded"].as_u64().unwrap();
     assert!(recorded < 2_000_000, "{recorded}");

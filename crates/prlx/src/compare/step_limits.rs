@@ -18,7 +18,7 @@ use crate::device::DeviceOptions;
 use crate::record::RecordedLaunch;
 
 /// Instructions that a CTA may execute in the first run.
-const FIRST_STEPS: u64 = 32_000_000;
+const FIRST_STEPS: u64 = 8_000_000;
 
 /// How many times as many instructions as the side that ends the other side may execute.
 const LONGER: u64 = 1000;
