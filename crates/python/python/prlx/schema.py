@@ -17,13 +17,14 @@ from typing import Any, Literal, Protocol
 # - address: Index arithmetic: the sides access different elements.
 # - operation: Another instruction, constant or rounding.
 # - order: The same addends in another order.
+# - timing: A time that a clock gives: other runs get other ones.
 # - race: Two accesses that nothing orders.
 # - stale: A read before the write that the other side's read follows.
 # - undefined: A value that nothing wrote.
 # - nan: An operation that makes a NaN of operands that are none.
 # - stuck: Threads that wait for each other, or for something that cannot happen.
-CauseClass = Literal["input", "guard", "address", "operation", "order", "race", "stale", "undefined", "nan",
-    "stuck"]
+CauseClass = Literal["input", "guard", "address", "operation", "order", "timing", "race", "stale",
+    "undefined", "nan", "stuck"]
 
 # The kinds of findings.
 # - Branch: A decision has another value.
