@@ -200,17 +200,13 @@ impl DigestQueue {
     }
 
     /// Takes the launches whose digests are there while the queue is `open`, for at most [`MAX_WAIT`].
-    fn take_while(&self, open: impl Fn(&Queue) -> bool + Sync) -> Vec<(Launch, Streams)> {
+    fn take_while(&self, open: impl Fn(&Queue) -> bool) -> Vec<(Launch, Streams)> {
         let start = Instant::now();
         let mut found = Vec::new();
-        // A thread that is ending may no longer be able to call the driver, so another thread waits.
-        let wait = || {
-            while open(&self.lock()) && start.elapsed() < MAX_WAIT {
-                found.extend(self.take_ready());
-                std::thread::sleep(Duration::from_micros(100));
-            }
-        };
-        std::thread::scope(|scope| scope.spawn(wait).join()).unwrap_or_default();
+        while open(&self.lock()) && start.elapsed() < MAX_WAIT {
+            found.extend(self.take_ready());
+            std::thread::sleep(Duration::from_micros(100));
+        }
         found
     }
 

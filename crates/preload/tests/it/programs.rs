@@ -595,8 +595,7 @@ fn a_driver_that_refuses_rewritten_code_gets_the_programs_own() {
     let ptx = folder.ptx();
     // An assembler that makes something that no driver takes.
     let fake = folder.0.join("ptxas");
-    fs::write(&fake, "#!/bin/sh\ncase $1 in --*) echo fake;; *) echo nothing > cubin;; esac\n")
-        .unwrap();
+    fs::write(&fake, "#!/bin/sh\ncase $1 in --*) echo fake;; *) echo nothing > cubin;; esac\n").unwrap();
     fs::set_permissions(&fake, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let env = [("PRLX_ASSEMBLER", "ptxas"), ("PRLX_PTXAS", fake.to_str().unwrap())];
     for way in ["data", "library"] {
