@@ -87,22 +87,16 @@ fn places(finding: &Finding) -> impl Iterator<Item = &Place> {
 /// Whether a finding of a side is the same one as a finding of the other side. A place without a line can be
 /// any.
 fn alike(changes: &SourceChanges, side: usize, finding: &Finding, other: &Finding) -> bool {
-    let here = |p: &Place| p.source.first().map(|l| changes.counterpart(side, &l.file, l.line));
-    let there = |p: &Place| p.source.first().map(|l| Some(l.line));
-    let here: Vec<_> = places(finding).map(here).collect();
-    let mut there: Vec<_> = places(other).map(there).collect();
-    let same = |there: &[Option<Option<u32>>]| {
-        here.iter().zip(there).all(|(x, y)| x.is_none() || y.is_none() || x == y)
+    let same = |(x, y): (&&Place, &&Place)| match (x.source.first(), y.source.first()) {
+        (Some(x), Some(y)) => changes.counterpart(side, &x.file, x.line) == Some(y.line),
+        _ => true,
     };
+    let (here, there): (Vec<&Place>, Vec<&Place>) = (places(finding).collect(), places(other).collect());
     // The schedule decides which access of a race comes first.
-    let unordered = finding.kind.check() == Check::Race;
+    let reversed = || finding.kind.check() == Check::Race && here.iter().zip(there.iter().rev()).all(same);
     finding.kind == other.kind
         && here.len() == there.len()
-        && (same(&there)
-            || unordered && {
-                there.reverse();
-                same(&there)
-            })
+        && (here.iter().zip(&there).all(same) || reversed())
 }
 
 /// The functions and module lines of all instructions on the way to what was found.

@@ -160,14 +160,9 @@ fn lines(change: &Change, side: usize) -> Option<String> {
 
 /// Says that nothing but a change differs.
 fn only_differs(change: &Change) -> String {
-    let one = |side: usize| change.lines[side].len() == 1;
-    let differ = match lines(change, 0) == lines(change, 1) {
-        true => one(0),
-        false => {
-            [0, 1].iter().filter(|side| !change.lines[**side].is_empty()).count() == 1 && (one(0) || one(1))
-        }
-    };
-    format!("only {} {}", words(change), if differ { "differs" } else { "differ" })
+    let [a, b] = &change.lines;
+    let one_line = if a == b { a.len() == 1 } else { a.len() + b.len() == 1 };
+    format!("only {} {}", words(change), if one_line { "differs" } else { "differ" })
 }
 
 /// The lines of a change on both sides, in words.

@@ -22,7 +22,7 @@ use crate::edit_script::{self, Edit};
 /// The source files of one side: path as the debug information spells it, and text.
 pub type SourceFiles = Vec<(String, String)>;
 
-/// Lines that differ.
+/// Lines that differ, also in comments.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Change {
     /// By side: the path of the file.
@@ -31,23 +31,15 @@ pub(super) struct Change {
     pub lines: [Range<u32>; 2],
     /// By side: the text of the first line.
     pub text: [Option<String>; 2],
-}
-
-/// Ranges of lines that differ in a text, comments and empty lines included.
-#[derive(Debug)]
-struct Moved {
-    /// By side: the path of the file.
-    file: [String; 2],
-    /// By side: the lines, from 1.
-    lines: [Range<u32>; 2],
+    /// Whether there is more than comments and white space.
+    code: bool,
 }
 
 /// All lines that differ between two builds.
 #[derive(Debug, Default)]
 pub struct SourceChanges {
-    list: Vec<Change>,
     /// In the order of lines, for each file.
-    moved: Vec<Moved>,
+    list: Vec<Change>,
     /// Whether a barrier, a fence or a wait is on one of them, or comes from one of them, as from a macro.
     pub(super) synchronise: bool,
 }
@@ -100,33 +92,33 @@ impl SourceChanges {
         let Some(edits) = edit_script::edits(&hashes[0], &hashes[1]) else { return };
         for Edit { a, b } in edits {
             let ranges = [a, b];
-            let numbers = || ranges.each_ref().map(|r| r.start as u32 + 1..r.end as u32 + 1);
-            self.moved.push(Moved { file: files.map(|f| f.0.clone()), lines: numbers() });
             let code = |side: usize| lines[side][ranges[side].clone()].iter().any(|line| !line.is_empty());
-            if !code(0) && !code(1) {
-                continue;
-            }
             let text = [0, 1].map(|s| {
                 let first = ranges[s].clone().next()?;
                 files[s].1.lines().nth(first).map(str::to_owned)
             });
-            self.list.push(Change { file: files.map(|f| f.0.clone()), lines: numbers(), text });
+            self.list.push(Change {
+                file: files.map(|f| f.0.clone()),
+                code: code(0) || code(1),
+                lines: ranges.map(|r| r.start as u32 + 1..r.end as u32 + 1),
+                text,
+            });
         }
     }
     /// The line of the other side that a line of a side is; `None` if it has none, because it differs.
     pub(super) fn counterpart(&self, side: usize, file: &str, line: u32) -> Option<u32> {
-        let before = |m: &&Moved| m.file[side] == file && m.lines[side].start <= line;
-        let Some(last) = self.moved.iter().rev().find(before) else { return Some(line) };
+        let before = |c: &&Change| c.file[side] == file && c.lines[side].start <= line;
+        let Some(last) = self.list.iter().rev().find(before) else { return Some(line) };
         let ends = last.lines.each_ref().map(|lines| lines.end);
         Some(line.checked_sub(ends[side])? + ends[1 - side])
     }
-    /// All changes of one file after those of another, in the order of lines.
+    /// All changes of code, those of one file after those of another, in the order of lines.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Change> {
-        self.list.iter()
+        self.list.iter().filter(|c| c.code)
     }
     /// How many places differ.
     pub(super) fn count(&self) -> usize {
-        self.list.len()
+        self.iter().count()
     }
     /// Whether a place in the code of a side comes from a line that differs, also by inlining.
     pub(super) fn touch(&self, side: usize, place: &Place) -> bool {
@@ -134,7 +126,7 @@ impl SourceChanges {
     }
     /// The change that a line of a side is part of.
     pub(super) fn at(&self, side: usize, file: &str, line: u32) -> Option<&Change> {
-        self.list.iter().find(|c| c.file[side] == file && c.lines[side].contains(&line))
+        self.iter().find(|c| c.file[side] == file && c.lines[side].contains(&line))
     }
     /// The change that is nearest to a line of a side; of two, the one before it. Changes in the same file
     /// come first.
@@ -144,7 +136,7 @@ impl SourceChanges {
             let (before, after) = (line.saturating_sub(end.saturating_sub(1)), start.saturating_sub(line));
             (c.file[side] != file, before.max(after), after > 0)
         };
-        self.list.iter().min_by_key(|c| distance(c))
+        self.iter().min_by_key(|c| distance(c))
     }
 }
 

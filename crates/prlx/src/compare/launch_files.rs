@@ -139,10 +139,8 @@ pub fn compare_launch_files(
         // Lanes that a limit stops leave their last decisions in registers, but events are in memory.
         let events = RecorderOptions { level: Level::Events, ..recorder.clone() };
         for (trace, job) in [&mut a, &mut b].into_iter().zip(jobs) {
-            let texts: Vec<_> =
-                trace.launches.iter().map(|l| l.launch.fault.as_ref().map(|f| f.text.clone())).collect();
-            *trace = record(&events, job, device)?.trace;
-            keep_texts(trace, texts.into_iter());
+            let earlier = std::mem::replace(trace, record(&events, job, device)?.trace);
+            keep_texts(trace, &earlier);
         }
         report = diff_traces(&a, &b, names, &diff, monitor)?;
     }

@@ -71,19 +71,18 @@ pub(super) fn record_both(
     for side in (0..2).filter(|side| now[*side].is_none()) {
         if later.max_steps < first.max_steps {
             let short = record(&jobs[side], &later)?;
-            let faults = std::mem::replace(&mut sides[side], short).trace.launches.into_iter();
-            let faults = faults.map(|l| l.launch.fault.map(|f| f.text));
-            keep_texts(&mut sides[side].trace, faults);
+            let long = std::mem::replace(&mut sides[side], short);
+            keep_texts(&mut sides[side].trace, &long.trace);
         }
     }
     Ok((sides, later))
 }
 
-/// Puts texts of faults into a recording that has the same launches.
-pub(super) fn keep_texts(trace: &mut Trace, texts: impl Iterator<Item = Option<String>>) {
-    for (recording, text) in trace.launches.iter_mut().zip(texts) {
-        if let (Some(fault), Some(text)) = (&mut recording.launch.fault, text) {
-            fault.text = text;
+/// Gives the faults of a recording the texts that they have in an earlier one of the same launches.
+pub(super) fn keep_texts(trace: &mut Trace, earlier: &Trace) {
+    for (now, earlier) in trace.launches.iter_mut().zip(&earlier.launches) {
+        if let (Some(now), Some(earlier)) = (&mut now.launch.fault, &earlier.launch.fault) {
+            now.text.clone_from(&earlier.text);
         }
     }
 }
