@@ -11,12 +11,17 @@
 
 use crate::codec::{Codec, Reader, put_number};
 use crate::device::{Finals, LastWord};
-use crate::ids::{LaneMask, SiteId};
-use crate::launch::{Event, Lanes, OperandRecord, WarpInfo, WarpStream};
-use crate::narrow::{index, low32};
+use crate::ids::SiteId;
+use crate::launch::{Lanes, OperandRecord, WarpInfo, WarpStream};
+use crate::narrow::index;
 use crate::{Error, Level};
 
+mod columns;
+mod events;
 pub mod packing;
+
+use columns::{Column, at, put_column, sums, take_column, take_planes, xor};
+use events::{put_events, take_events};
 
 /// Maximum number of warps in a frame. A frame ends at this limit or at [`ELEMENTS`].
 pub const WARPS: usize = 256;
@@ -31,60 +36,6 @@ fn kind(lanes: &Lanes) -> Level {
         Lanes::Events(_) => Level::Events,
         Lanes::Operands { .. } => Level::Operands,
     }
-}
-
-/// A column that is being written: planes of the lowest byte of each number, of the next byte of each, and so
-/// on.
-struct Column<'a, const N: usize> {
-    planes: [&'a mut [u8]; N],
-    filled: usize,
-}
-
-impl<const N: usize> Column<'_, N> {
-    /// Appends a column of `n` numbers, which are 0 until they are written.
-    fn of(out: &mut Vec<u8>, n: usize) -> Column<'_, N> {
-        let start = out.len();
-        out.resize(start + n * N, 0);
-        let mut rest = out.get_mut(start..).unwrap_or_default();
-        let planes = std::array::from_fn(|_| {
-            let (plane, behind) = std::mem::take(&mut rest).split_at_mut(n);
-            rest = behind;
-            plane
-        });
-        Column { planes, filled: 0 }
-    }
-    /// Writes the next number.
-    fn push(&mut self, value: [u8; N]) {
-        for (plane, byte) in self.planes.iter_mut().zip(value) {
-            plane.get_mut(self.filled).into_iter().for_each(|at| *at = byte);
-        }
-        self.filled += 1;
-    }
-}
-
-/// Appends a column of these numbers.
-fn put_column<const N: usize>(out: &mut Vec<u8>, values: impl ExactSizeIterator<Item = [u8; N]>) {
-    let mut column = Column::of(out, values.len());
-    values.for_each(|value| column.push(value));
-}
-
-fn take_column<const N: usize>(from: &mut Reader<'_>, n: usize) -> Result<Vec<[u8; N]>, Error> {
-    let bytes = n.checked_mul(N).ok_or_else(|| from.error("the column is too long"))?;
-    let planes = from.bytes(bytes)?;
-    let byte = |i: usize| planes.get(i).copied().unwrap_or_default();
-    Ok((0..n).map(|i| std::array::from_fn(|plane| byte(plane * n + i))).collect())
-}
-
-/// The bytes of a column of `n` elements: the first bytes of all, then the second ones, and so on.
-fn take_planes<'a, const N: usize>(from: &mut Reader<'a>, n: usize) -> Result<[&'a [u8]; N], Error> {
-    let bytes = n.checked_mul(N).ok_or_else(|| from.error("the column is too long"))?;
-    let planes = from.bytes(bytes)?;
-    Ok(std::array::from_fn(|plane| planes.get(plane * n..(plane + 1) * n).unwrap_or_default()))
-}
-
-/// Element `i` of a column; zeros beyond its end.
-fn at<const N: usize>(planes: &[&[u8]; N], i: usize) -> [u8; N] {
-    planes.map(|plane| plane.get(i).copied().unwrap_or_default())
 }
 
 /// The numbers of all lanes of all warps, row by row.
@@ -158,11 +109,6 @@ impl<E: AsRef<[u32]>> Rows<'_, E> {
         });
         Ok(())
     }
-}
-
-fn xor<const N: usize>(mut a: [u8; N], b: [u8; N]) -> [u8; N] {
-    a.iter_mut().zip(b).for_each(|(a, b)| *a ^= b);
-    a
 }
 
 /// Appends the streams of warps to `out`; `first` is the index of the first in the launch's list. Returns how
@@ -508,80 +454,6 @@ fn take_ends(from: &mut Reader<'_>, warps: usize) -> Result<Vec<Vec<u32>>, Error
     Ok(all)
 }
 
-/// Each value XORed with the one before.
-fn differences<const N: usize>(values: &[[u8; N]]) -> impl ExactSizeIterator<Item = [u8; N]> {
-    let mut before = [0; N];
-    values.iter().map(move |value| xor(*value, std::mem::replace(&mut before, *value)))
-}
-
-fn sums<const N: usize>(mut values: Vec<[u8; N]>) -> Vec<[u8; N]> {
-    let mut before = [0; N];
-    for value in &mut values {
-        *value = xor(*value, before);
-        before = *value;
-    }
-    values
-}
-
-/// Appends events. Returns the size of `out` before their clocks.
-fn put_events(out: &mut Vec<u8>, warps: &[&[Event]]) -> usize {
-    warps.iter().for_each(|events| put_number(out, events.len() as u64));
-    let all: Vec<Event> = warps.iter().copied().flatten().copied().collect();
-    put_column(out, all.iter().map(|e| e.site.0.to_le_bytes()));
-    put_column(out, differences(&all.iter().map(|e| e.mask.0.to_le_bytes()).collect::<Vec<_>>()));
-    put_column(out, all.iter().map(|e| e.value.to_le_bytes()));
-    let size = out.len();
-    let mut before = 0;
-    let clocks = all.iter().map(|e| e.clock.wrapping_sub(std::mem::replace(&mut before, e.clock)));
-    put_column(out, clocks.map(u32::to_le_bytes));
-    size
-}
-
-/// Number of events that are read at once.
-const EVENTS: usize = 256;
-
-/// Reads `n` elements of a column, from `from` on. The loop over one plane becomes vector code.
-fn gather<const N: usize>(planes: &[&[u8]; N], from: usize, n: usize, to: &mut [u64; EVENTS]) {
-    to.fill(0);
-    for (plane, shift) in planes.iter().zip((0..).step_by(8)) {
-        let bytes = plane.get(from..).unwrap_or_default();
-        to.iter_mut().zip(bytes).take(n).for_each(|(to, byte)| *to |= u64::from(*byte) << shift);
-    }
-}
-
-fn take_events(from: &mut Reader<'_>, warps: usize) -> Result<Vec<Vec<Event>>, Error> {
-    let counts = (0..warps).map(|_| from.count(1)).collect::<Result<Vec<usize>, Error>>()?;
-    let n = counts.iter().sum();
-    // Events are made from the bytes of the file at once: columns of a long stream would take as much again.
-    let sites = take_planes::<4>(from, n)?;
-    let masks = take_planes::<8>(from, n)?;
-    let values = take_planes::<8>(from, n)?;
-    let clocks = take_planes::<4>(from, n)?;
-    let (mut clock, mut mask) = (0u32, 0);
-    let mut block = [[0; EVENTS]; 4];
-    let mut from = 0;
-    let mut of_warp = |n: usize| {
-        let mut events = Vec::with_capacity(n);
-        while events.len() < n {
-            let some = EVENTS.min(n - events.len());
-            let [site, change, value, later] = &mut block;
-            gather(&sites, from, some, site);
-            gather(&masks, from, some, change);
-            gather(&values, from, some, value);
-            gather(&clocks, from, some, later);
-            from += some;
-            let columns = site.iter().zip(change).zip(value.iter().zip(later)).take(some);
-            events.extend(columns.map(|((site, change), (value, later))| {
-                clock = clock.wrapping_add(low32(*later));
-                mask ^= *change;
-                Event { site: SiteId(low32(*site)), mask: LaneMask(mask), value: *value, clock }
-            }));
-        }
-        events
-    };
-    Ok(counts.into_iter().map(&mut of_warp).collect())
-}
-
 /// Reads the streams back. `infos` are those of the frame's warps, the first of which has index `first`;
 /// sites must be less than `sites`.
 pub fn parse(
@@ -732,7 +604,8 @@ fn take_level(
 
 #[cfg(test)]
 mod tests {
-    use super::{EVENTS, parse, put};
+    use super::events::EVENTS;
+    use super::{parse, put};
     use crate::codec::VERSION;
     use crate::launch::{Event, Lanes, WarpInfo, WarpStream};
     use crate::{LaneMask, SiteId, WarpId};
