@@ -189,7 +189,7 @@ fn module_line(p: &Place) -> String {
 }
 
 fn line(l: &SourceLine) -> String {
-    let file = clean(l.file.rsplit(['/', '\\']).next().unwrap_or(&l.file));
+    let file = clean(prlx_trace::names::file_name(&l.file));
     if l.column > 0 { format!("{file}:{}:{}", l.line, l.column) } else { format!("{file}:{}", l.line) }
 }
 

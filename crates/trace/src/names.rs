@@ -29,6 +29,11 @@ pub fn display_name(name: &str) -> String {
     demangle(name).unwrap_or_else(|| name.to_owned())
 }
 
+/// The file name of a source file's path, whichever system wrote the path.
+pub fn file_name(path: &str) -> &str {
+    path.rsplit(['/', '\\']).next().unwrap_or(path)
+}
+
 /// Whether a source file belongs to a compiler or a library, as far as its path shows. Reports name a line of
 /// the user's program first.
 pub fn is_library_file(path: &str) -> bool {

@@ -179,7 +179,7 @@ fn unread(list: &[Uncompared]) -> Option<String> {
         doubtful.filter_map(|u| Some((u.site.location.as_ref()?, u.side))).filter(|(l, _)| l.code.is_none());
     let (mut files, mut sides) = (BTreeSet::new(), BTreeSet::new());
     for (l, side) in unread {
-        files.insert(l.file.rsplit(['/', '\\']).next().unwrap_or(&l.file));
+        files.insert(prlx_trace::names::file_name(&l.file));
         sides.insert(["A", "B"][usize::from(side)]);
     }
     let [files, sides] = [files, sides].map(|all| all.into_iter().collect::<Vec<_>>());

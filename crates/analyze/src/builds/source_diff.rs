@@ -8,6 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use prlx_trace::kernel::Module;
+use prlx_trace::names::file_name;
 
 use crate::edit_script::{self, Edit};
 
@@ -28,14 +29,13 @@ pub(crate) struct LineMap {
 impl LineMap {
     /// Matches files, and the lines of files whose texts were recorded.
     pub fn new(a: &Module, b: &Module) -> LineMap {
-        let name = |p: &str| p.rsplit(['/', '\\']).next().unwrap_or(p).to_string();
         let mut free: Vec<u32> = (0..a.files.len() as u32).collect();
         let mut to: Vec<Option<u32>> = vec![None; b.files.len()];
         // By path, else by file name, else any remaining file: two versions of one source.
         for how in 0..3 {
             let equal = |x: &str, y: &str| match how {
                 0 => x == y,
-                1 => name(x) == name(y),
+                1 => file_name(x) == file_name(y),
                 _ => true,
             };
             for (t, f) in to.iter_mut().zip(&b.files).filter(|(t, _)| t.is_none()) {

@@ -4,6 +4,8 @@
 //! made other code because of another line: the start value or the bound of an unrolled loop, a constant that
 //! it used several lines later, an operation that it merged with its user.
 
+use prlx_trace::names::file_name;
+
 use super::flow::Source;
 use super::source_changes::{Change, SourceChanges};
 use super::walk::{Found, Walk};
@@ -123,11 +125,6 @@ fn to_both(changes: &SourceChanges, cause: &mut Cause) {
         cause.what =
             format!("{}; in {side} this is code of line {line}, and {}", cause.what, only_differs(change));
     }
-}
-
-/// A path without its folders.
-fn file_name(path: &str) -> &str {
-    path.rsplit(['/', '\\']).next().unwrap_or(path)
 }
 
 /// The name of the buffer or variable whose content before the launch is the first difference.

@@ -15,7 +15,7 @@ use std::ops::Range;
 
 use prlx_trace::check::Place;
 use prlx_trace::dataflow::{Action, DataFlow, Instruction};
-use prlx_trace::names::is_compiler_file;
+use prlx_trace::names::{file_name, is_compiler_file};
 
 use crate::edit_script::{self, Edit};
 
@@ -48,10 +48,9 @@ impl SourceChanges {
     /// Compares the files of both sides.
     pub fn of_files(files: [&SourceFiles; 2]) -> SourceChanges {
         let mut out = SourceChanges::default();
-        let name = |path: &str| path.rsplit(['/', '\\']).next().unwrap_or(path).to_owned();
         let [mut rest, mut free] =
             files.map(|files| files.iter().filter(|f| !is_compiler_file(&f.0)).collect::<Vec<_>>());
-        rest.retain(|a| match free.iter().position(|b| name(&b.0) == name(&a.0)) {
+        rest.retain(|a| match free.iter().position(|b| file_name(&b.0) == file_name(&a.0)) {
             Some(i) => {
                 out.compare([*a, free.remove(i)]);
                 false

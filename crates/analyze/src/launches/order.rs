@@ -144,9 +144,7 @@ impl LaunchReport {
     /// ", first at a.cu:3".
     pub(crate) fn take_findings(&mut self) -> (u64, String) {
         let at = self.findings.first().and_then(Finding::location);
-        let at = at.map(|l| {
-            format!(", first at {}:{}", l.file.rsplit(['/', '\\']).next().unwrap_or(&l.file), l.line)
-        });
+        let at = at.map(|l| format!(", first at {}:{}", prlx_trace::names::file_name(&l.file), l.line));
         self.findings.clear();
         self.findings_total = 0;
         (std::mem::take(&mut self.differing).lanes, at.unwrap_or_default())

@@ -154,7 +154,7 @@ fn on_lines(filter: &Filter, module: &Module, site: &Site) -> bool {
     for _ in 0..=module.locs.len() {
         let Some(loc) = next.and_then(|l| module.locs.get(l.index())) else { return false };
         let path = module.files.get(loc.file.index()).map_or("", |f| f.path.as_str());
-        let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
+        let name = prlx_trace::names::file_name(path);
         let hit = filter.lines.iter().any(|(pattern, lines)| {
             lines.contains(&loc.line)
                 && (pattern::matches(pattern.as_bytes(), path.as_bytes())

@@ -8,11 +8,12 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use prlx_trace::kernel::Scalar;
+use prlx_trace::names::file_name;
 use prlx_trace::table::Aggregate;
 
 use super::joined::{JoinedTables, Row, joins};
 use super::model::{Bucket, Tallies, TallyKey, TallyRow, TallyTable, below, mean};
-use super::names::{KeyNames, last_name};
+use super::names::KeyNames;
 use crate::format::html::{el, esc};
 use crate::format::percent;
 use crate::format::{count, number};
@@ -233,7 +234,7 @@ fn listing(tallies: &Tallies, tables: &[TallyTable]) -> String {
                 esc(line)
             );
         }
-        let name = el("h4", "", esc(last_name(path)) + " " + &el("small", "faint", esc(path)));
+        let name = el("h4", "", esc(file_name(path)) + " " + &el("small", "faint", esc(path)));
         let head = match tables {
             [_] => String::new(),
             _ => {

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use prlx_trace::names::file_name;
+
 use super::model::{Tallies, TallyKey, float};
 
 /// Widest text that a key has in its column.
@@ -16,7 +18,7 @@ impl KeyNames {
         let mut paths: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
         for key in tallies.tables.iter().flat_map(|t| &t.rows).flat_map(|r| &r.keys) {
             if let TallyKey::Line(path, _) | TallyKey::Site(path, ..) = key {
-                paths.entry(last_name(path)).or_default().insert(path);
+                paths.entry(file_name(path)).or_default().insert(path);
             }
         }
         let double = paths.into_values().filter(|p| p.len() > 1).flatten();
@@ -24,7 +26,7 @@ impl KeyNames {
     }
 
     pub(super) fn path<'a>(&self, path: &'a str) -> &'a str {
-        if self.0.contains(path) { path } else { last_name(path) }
+        if self.0.contains(path) { path } else { file_name(path) }
     }
 
     /// A key as text.
@@ -39,9 +41,4 @@ impl KeyNames {
             TallyKey::Site(path, line, text) => format!("{}:{line} {text}", self.path(path)),
         }
     }
-}
-
-/// The file name of a path.
-pub(super) fn last_name(path: &str) -> &str {
-    path.rsplit(['/', '\\']).next().unwrap_or(path)
 }

@@ -126,7 +126,7 @@ pub(crate) fn chain(l: &Location) -> impl Iterator<Item = &Location> {
 
 /// `file:line` of this very location, which may lie in a library.
 pub(crate) fn exact(l: &Location) -> String {
-    let file = clean(l.file.rsplit(['/', '\\']).next().unwrap_or(&l.file));
+    let file = clean(prlx_trace::names::file_name(&l.file));
     format!("{file}:{}", l.line)
 }
 

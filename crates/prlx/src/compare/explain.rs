@@ -11,6 +11,7 @@ use prlx_driver::{Job, LaunchConfig, Output};
 use prlx_isa::view::{AsyncStep, Effect, Inst, Operand};
 use prlx_trace::WarpSize;
 use prlx_trace::check::{Check, Finding, Findings, Grade, Place};
+use prlx_trace::names::file_name;
 
 use super::before;
 use super::chosen_ctas::Reruns;
@@ -119,7 +120,7 @@ pub(super) fn explain_launch(
 /// The gap that a race of both sides leaves.
 fn race_of_both(race: &Finding) -> String {
     let place = |place: &Place| match place.source.get(place.own()) {
-        Some(line) => format!("{}:{}", line.file.rsplit(['/', '\\']).next().unwrap_or_default(), line.line),
+        Some(line) => format!("{}:{}", file_name(&line.file), line.line),
         None => format!("line {} of the module", place.module_line),
     };
     let mut places: Vec<String> = race.sides.iter().filter_map(|s| s.place.as_ref().map(place)).collect();

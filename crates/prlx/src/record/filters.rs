@@ -140,7 +140,7 @@ fn lines_of<'a>(module: &'a Module, sites: impl Iterator<Item = &'a Site>) -> St
         for _ in 0..=module.locs.len() {
             let Some(loc) = next.and_then(|l| module.locs.get(l.index())) else { break };
             let file = module.files.get(loc.file.index()).map_or("", |f| f.path.as_str());
-            let name = file.rsplit(['/', '\\']).next().unwrap_or(file);
+            let name = prlx_trace::names::file_name(file);
             files.entry(name).or_default().insert(loc.line);
             next = loc.inlined_at;
         }
