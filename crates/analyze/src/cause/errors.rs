@@ -1,7 +1,9 @@
-//! Why one side alone makes an error: the guard or the branch that let its thread come there.
+//! Why one side alone makes an error: the guard or the branch that let its thread come there, and for threads
+//! that wait for ever, what the other side does.
 
 use std::collections::BTreeSet;
 
+use prlx_trace::check::Kind;
 use prlx_trace::dataflow::Instruction;
 
 use super::checks::{access_place, class, errors_alone, words};
@@ -11,11 +13,15 @@ use super::flow::{At, Flow};
 use super::walk::Walk;
 use crate::report::{Cause, CauseClass};
 
+/// Whether [`explain_error`] can explain errors of this kind.
+fn explained(kind: Kind) -> bool {
+    matches!(class(kind), Some(CauseClass::Address | CauseClass::Stuck))
+}
+
 /// The CTAs of the errors that [`explain_error`] looks at.
 pub fn error_ctas(launch: &ExplainedLaunch<'_>) -> BTreeSet<u64> {
     let changes = launch.changes();
-    let errors =
-        errors_alone(launch.findings, &changes).filter(|(_, f)| class(f.kind) == Some(CauseClass::Address));
+    let errors = errors_alone(launch.findings, &changes).filter(|(_, f)| explained(f.kind));
     errors
         .filter_map(|(side, finding)| {
             let [x, y, z] = access_place(finding.sides.first()?)?.cta.map(u64::from);
@@ -26,12 +32,21 @@ pub fn error_ctas(launch: &ExplainedLaunch<'_>) -> BTreeSet<u64> {
 }
 
 /// The cause of an access of one side that is out of bounds or misaligned, and that the same thread does not
-/// come to on the other side: the branch or the guard at which they part. `None` if there is no such error.
+/// come to on the other side: the branch or the guard at which they part. Of a deadlock of one side: what its
+/// threads wait for. `None` if there is no such error.
 pub fn explain_error(launch: &ExplainedLaunch<'_>) -> Option<Cause> {
     let flows = launch.flows.map(Flow::new);
     let flows = [&flows[0], &flows[1]];
     let code = CodeMatch::new(launch.flows, launch.files);
-    errors_alone(launch.findings, &code.changes).find_map(|(side, finding)| {
+    let error = errors_alone(launch.findings, &code.changes).find_map(|(side, finding)| {
+        if class(finding.kind) == Some(CauseClass::Stuck) {
+            // The run that is compared ended at a fault, and never got there.
+            let fault = launch.findings[side].list.iter().any(|f| class(f.kind) == Some(CauseClass::Address));
+            if fault {
+                return None;
+            }
+            return super::stuck::explain(launch, flows, &code, (side, finding));
+        }
         class(finding.kind).filter(|class| *class == CauseClass::Address)?;
         let access = finding.sides.first()?;
         access.threads?;
@@ -54,5 +69,6 @@ pub fn explain_error(launch: &ExplainedLaunch<'_>) -> Option<Cause> {
         };
         super::relocate::to_change(&walk, found, &mut cause);
         Some(cause)
-    })
+    });
+    error.or_else(|| super::stuck::explain_limit(launch, flows, &code))
 }

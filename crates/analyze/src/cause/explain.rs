@@ -54,6 +54,8 @@ pub struct ExplainedLaunch<'a> {
     pub outputs: &'a [DifferingOutput],
     /// By side: the source files that could be read.
     pub files: [&'a SourceFiles; 2],
+    /// By side: why the run stopped before its end.
+    pub stopped: [Option<&'a str>; 2],
 }
 
 impl ExplainedLaunch<'_> {

@@ -6,7 +6,7 @@
 //! tensor copy are not distinguished: the copy as a whole is the source.
 
 use std::cell::OnceCell;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
 use prlx_trace::LaneMask;
@@ -233,6 +233,46 @@ impl<'a> Flow<'a> {
         let Some(flow) = self.data.warps.get(warp as usize) else { return Vec::new() };
         let came = |&&v: &&u32| flow.visits[v as usize].group >> lane & 1 == 1;
         visits.into_iter().flatten().filter(came).copied().collect()
+    }
+    /// The last visit that a lane came to; `None` if it made none.
+    pub fn last_visit(&self, warp: u32, lane: u32) -> Option<At> {
+        let visits = &self.data.warps.get(warp as usize)?.visits;
+        let visit = visits.iter().rposition(|v| v.group >> lane & 1 == 1)?;
+        Some(At { warp, visit: visit as u32, lane })
+    }
+    /// The last visits of warps that did not end: of each the first lane.
+    pub fn running(&self) -> impl Iterator<Item = At> {
+        (0..).zip(&self.data.warps).filter_map(|(warp, flow)| {
+            let last = flow.visits.last()?;
+            let code = self.data.instructions.get(last.instruction as usize)?;
+            let visit = flow.visits.len() as u32 - 1;
+            (code.action != Action::Call).then(|| At { warp, visit, lane: last.group.trailing_zeros() })
+        })
+    }
+    /// The branches with a condition that a lane came to last, up to a visit: the last visit of each.
+    pub fn last_branches(&self, at: At) -> Vec<At> {
+        let visits = self.data.warps.get(at.warp as usize).map_or(&[][..], |w| &w.visits);
+        let conditional = |v: &Visit| {
+            let code = self.data.instructions.get(v.instruction as usize);
+            code.is_some_and(|i| i.action == Action::Branch && i.guard.is_some())
+        };
+        let upto = (0..=at.visit).rev().filter_map(|visit| Some((visit, visits.get(visit as usize)?)));
+        let own = upto.filter(|(_, v)| v.group >> at.lane & 1 == 1 && conditional(v));
+        let mut seen = BTreeSet::new();
+        let last = own.take(LAST_BRANCHES).filter(|(_, v)| seen.insert(v.instruction));
+        last.map(|(visit, _)| At { visit, ..at }).collect()
+    }
+    /// The visits by which threads wait for each other or let others go on: of each the first lane.
+    pub fn events(&self) -> impl Iterator<Item = At> {
+        let event = |v: &Visit| {
+            let code = self.data.instructions.get(v.instruction as usize);
+            let kinds = [Action::Sync, Action::Exchange, Action::Copy];
+            code.is_some_and(|i| kinds.contains(&i.action)) && v.group != 0
+        };
+        (0..).zip(&self.data.warps).flat_map(move |(warp, flow)| {
+            let visits = (0..).zip(&flow.visits).filter(move |(_, v)| event(v));
+            visits.map(move |(visit, v)| At { warp, visit, lane: v.group.trailing_zeros() })
+        })
     }
     /// How often the lane came to the instruction before this visit.
     pub fn trip(&self, at: At) -> u64 {
@@ -536,6 +576,9 @@ fn register_types(data: &DataFlow) -> Vec<Option<Scalar>> {
     };
     declared.zip(used).map(of).collect()
 }
+
+/// Branches of a thread that [`Flow::last_branches`] looks at.
+const LAST_BRANCHES: usize = 64;
 
 /// Copies in a row through which the type of a register is followed.
 const COPIES: usize = 4;

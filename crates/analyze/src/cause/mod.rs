@@ -13,6 +13,7 @@
 //! | `nan` | where a NaN is made |
 //! | `checks` | races and the like that explain a difference |
 //! | `errors` | guards that let a thread make an error |
+//! | `stuck` | what threads that wait for ever would need |
 //! | `place` | places in the code as reports show them |
 //! | `relocate` | moves a cause to the line of the source that differs |
 //! | `source_changes` | which lines of the source differ |
@@ -36,6 +37,7 @@ mod paths;
 mod place;
 mod relocate;
 mod source_changes;
+mod stuck;
 mod sums;
 mod tiles;
 mod unwritten;

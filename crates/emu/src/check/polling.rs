@@ -33,7 +33,7 @@ use crate::exec::cta_state::CtaState;
 use crate::exec::deadlock::{self, PausedCta, WaitingLanes};
 use crate::exec::launch::Launch;
 use crate::exec::loops::{Operands, Slice};
-use crate::exec::spin::{self, PollTarget};
+use crate::exec::spin::{self, LoopReads, PollTarget};
 use crate::exec::warp_state::{Warp, visible_memory};
 use crate::mem::Region;
 use crate::mem::access::{self, each};
@@ -425,13 +425,18 @@ impl Polling {
         // memory for the others.
         loops.sort_by_key(|(_, w, l, _)| !ready(w, *l));
         let mut shown = FxHashSet::default();
-        for (part, w, l, of) in loops {
+        let polled = |(part, w, l, of): &(&PausedCta<'_>, &Warp, usize, &LoopLanes)| {
             let ran = |step: u32| of.ran.iter().any(|(s, lanes)| *s == step && lanes >> l & 1 == 1);
-            let polled = spin::reads(launch, part.state, w, of.number, &ran, l);
+            spin::reads(launch, part.state, w, of.number, &ran, *l)
+        };
+        let polled: Vec<LoopReads> = loops.iter().map(polled).collect();
+        // A loop beside one that waits can get what that one reads.
+        let endless = polled.iter().all(|polled| polled.what.endless());
+        for ((part, w, l, _), polled) in loops.into_iter().zip(polled) {
             let global = matches!(polled.what, PollTarget::Memory { space: Space::Global, .. });
             if ready(w, l) || global && !shown.contains(&polled.step) {
-                let what = format!("waits for {}", polled.what.awaited(launch));
-                deadlock::add(&mut all, (part.state.index, w.index, l), polled.step, what);
+                let doing = (polled.what.doing(launch, endless), endless);
+                deadlock::add(&mut all, (part.state.index, w.index, l), polled.step, doing);
                 shown.insert(polled.step);
             }
         }

@@ -41,6 +41,8 @@ pub struct WaitingLanes {
     pub step: u32,
     /// What they do, as a predicate: "waits for …".
     pub what: String,
+    /// Whether they do not wait, but are in a loop that never ends.
+    pub endless: bool,
 }
 
 impl PausedCta<'_> {
@@ -71,6 +73,7 @@ pub fn waiting(launch: &Launch<'_>, parts: &[PausedCta<'_>]) -> Vec<WaitingLanes
                     lanes: same,
                     step: Warp::step_of(w.waits_at[l]),
                     what,
+                    endless: false,
                 });
             }
         }
@@ -124,12 +127,17 @@ fn absent(launch: &Launch<'_>, parts: &[PausedCta<'_>], of: &PausedCta<'_>) -> S
     }
 }
 
-/// Adds a lane to the groups of waiting lanes.
-pub fn add(groups: &mut Vec<WaitingLanes>, (cta, warp, l): (u64, u32, usize), step: u32, what: String) {
+/// Adds a lane to the groups of waiting lanes: what it does, and whether that is a loop that never ends.
+pub fn add(
+    groups: &mut Vec<WaitingLanes>,
+    (cta, warp, l): (u64, u32, usize),
+    step: u32,
+    (what, endless): (String, bool),
+) {
     let alike = |w: &&mut WaitingLanes| (w.cta, w.warp, w.step) == (cta, warp, step) && w.what == what;
     match groups.iter_mut().rev().find(alike) {
         Some(group) => group.lanes |= 1 << l,
-        None => groups.push(WaitingLanes { cta, warp, lanes: 1 << l, step, what }),
+        None => groups.push(WaitingLanes { cta, warp, lanes: 1 << l, step, what, endless }),
     }
 }
 
@@ -189,6 +197,9 @@ fn lines(launch: &Launch<'_>, parts: &[PausedCta<'_>], waiting: &[WaitingLanes],
 pub fn error(launch: &Launch<'_>, whole: &str, parts: &[PausedCta<'_>], waiting: &[WaitingLanes]) -> Error {
     let (name, lines) = (&launch.code.name, lines(launch, parts, waiting, whole));
     let what = match waiting {
+        _ if waiting.iter().any(|w| w.endless) => {
+            format!("threads of {whole} are in a loop that never ends")
+        }
         [one] if one.lanes.count_ones() == 1 => {
             format!("a thread of {whole} waits for something that no other thread will do")
         }
@@ -228,7 +239,7 @@ fn positions(launch: &Launch<'_>, parts: &[PausedCta<'_>], whole: &str) -> Strin
                 let step = Warp::step_of(w.key[l]);
                 if exec >> l & 1 == 0 {
                     let what = "is not in EXEC here: it waits for the other lanes of its wave".into();
-                    return add(&mut all, (part.state.index, w.index, l), step, what);
+                    return add(&mut all, (part.state.index, w.index, l), step, (what, false));
                 }
                 let reads = launch.loops().innermost(step).map(|number| {
                     let slice = slices.entry(number).or_insert_with(|| {
@@ -244,7 +255,7 @@ fn positions(launch: &Launch<'_>, parts: &[PausedCta<'_>], whole: &str) -> Strin
                     Some(_) => (step, "is in a loop".into()),
                     None => (step, "runs".into()),
                 };
-                add(&mut all, (part.state.index, w.index, l), step, what);
+                add(&mut all, (part.state.index, w.index, l), step, (what, false));
             });
         }
     }

@@ -37,16 +37,29 @@ pub enum PollTarget {
         bytes: u32,
         /// The first eight bytes.
         value: u64,
+        /// Whether the access is an atomic or volatile one, so that the loop waits for other threads.
+        strong: bool,
     },
 }
 
 impl PollTarget {
-    /// What a lane waits for that never leaves the loop: the end of a sentence.
-    pub fn awaited(self, launch: &Launch<'_>) -> String {
-        match self {
-            PollTarget::Nothing => "the end of a loop that repeats and depends on no memory".into(),
-            PollTarget::Mbarrier { .. } => self.words(launch),
-            PollTarget::Memory { .. } => format!("a change of {}", self.words(launch)),
+    /// Whether a loop that reads this never ends by itself, rather than that it waits for other threads.
+    pub fn endless(self) -> bool {
+        matches!(self, PollTarget::Nothing | PollTarget::Memory { strong: false, .. })
+    }
+    /// What a lane does that never leaves the loop, as a predicate. `endless`: whether no thread waits.
+    pub fn doing(self, launch: &Launch<'_>, endless: bool) -> String {
+        let words = || self.words(launch);
+        match (self, endless) {
+            (PollTarget::Nothing, true) => "is in a loop that never ends".into(),
+            (PollTarget::Nothing, false) => {
+                "waits for the end of a loop that repeats and depends on no memory".into()
+            }
+            (PollTarget::Mbarrier { .. }, _) => format!("waits for {}", words()),
+            (PollTarget::Memory { .. }, true) => {
+                format!("is in a loop that never ends unless something changes {}", words())
+            }
+            (PollTarget::Memory { .. }, false) => format!("waits for a change of {}", words()),
         }
     }
     /// A description of the memory.
@@ -56,7 +69,7 @@ impl PollTarget {
             PollTarget::Mbarrier { at, bits } => {
                 format!("the mbarrier at {at:#x} of shared memory, {}", MbarrierState::read(bits).missing())
             }
-            PollTarget::Memory { space, at, bytes, value } => {
+            PollTarget::Memory { space, at, bytes, value, .. } => {
                 let name = match findings::allocation(launch, space, at) {
                     Some(a) => format!("`{}` + {}", a.name, at.wrapping_sub(a.base)),
                     None => "no allocation".into(),
@@ -123,7 +136,7 @@ pub fn reads(
             _ => {
                 let value = region.load(at, t.bytes[l].min(8) as u8);
                 let at = accesses::within(t.space, t.addr.0[l]);
-                PollTarget::Memory { space, at, bytes: t.bytes[l], value }
+                PollTarget::Memory { space, at, bytes: t.bytes[l], value, strong: rank > 1 }
             }
         };
         if rank > best {

@@ -1,6 +1,6 @@
 //! Why an output differs, in words.
 
-use prlx_analyze::report::{Cause, CausePlace, Location, place};
+use prlx_analyze::report::{Cause, CauseClass, CausePlace, Location, place};
 
 use super::names::{exact, own, short};
 use crate::format::{clean, count};
@@ -27,7 +27,8 @@ pub(crate) fn rows(c: &Cause) -> Vec<(&'static str, String)> {
     let sides = ["A", "B"].into_iter().zip(&c.places);
     let places = sides.filter_map(|(side, p)| p.as_ref().map(|p| format!("{side}  {}", full(p))));
     put(&mut rows, "first difference", places);
-    put(&mut rows, "other access", c.other.iter().map(full));
+    let other = if c.class == CauseClass::Stuck { "stuck at" } else { "other access" };
+    put(&mut rows, other, c.other.iter().map(full));
     let more = c.steps.len().saturating_sub(STEPS) as u64;
     let more = (more > 0).then(|| count(more, "more step", "more steps"));
     put(&mut rows, "way from the output", c.steps.iter().take(STEPS).map(step).chain(more));

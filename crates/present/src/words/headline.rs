@@ -32,10 +32,11 @@ pub(crate) fn headline(r: &Report) -> String {
             };
             among_launches(r, Some(l), &format!("{name}{what}"))
         }
-        (_, None) if stopped.is_some_and(|(l, ..)| no_lane_compared(l)) => {
-            "no branch decision was compared".to_owned()
-        }
-        (_, None) if stopped.is_some() => "no branch decision differs".to_owned(),
+        (_, None) if let Some((l, ..)) = stopped => match &l.causes[..] {
+            [first, ..] => format!("cause: {}", cause::brief(first)),
+            [] if no_lane_compared(l) => "no branch decision was compared".to_owned(),
+            [] => "no branch decision differs".to_owned(),
+        },
         (_, None) if r.first_launch().is_some() => match &r.launches[..] {
             [l] => format!("{}: {}", kernel(l), without_findings(l)),
             _ => among_launches(r, None, "no branch decision differs"),

@@ -22,7 +22,7 @@ use prlx_emu::{FlowRequest, Others};
 use prlx_trace::check::Check;
 use prlx_trace::dataflow::{DataFlow, Survey};
 
-use super::side_runs::{Origin, at_once, record_flow};
+use super::side_runs::{FIRST_BYTES, Origin, at_once, record_flow};
 use crate::Monitor;
 use crate::device::DeviceOptions;
 
@@ -93,8 +93,14 @@ impl Reruns<'_> {
     /// If the device cannot be opened, or the user interrupts.
     pub(super) fn explain_error(&self, launch: &ExplainedLaunch<'_>) -> Result<Option<Cause>> {
         let ctas = error_ctas(launch);
-        if launch.flows.iter().all(|flow| flow.complete) || ctas.is_empty() {
+        let complete = launch.flows.iter().all(|flow| flow.complete);
+        if complete || ctas.is_empty() && !self.stopped {
             return Ok(explain_error(launch));
+        }
+        if ctas.is_empty() {
+            // A side that never ends shows early why.
+            let flows = self.record_within(FIRST_BYTES, None, Others::Noted)?;
+            return Ok(explain_error(&with_flows(launch, &flows)));
         }
         let ctas = [ctas.clone(), ctas];
         let same_grid = launch.flows[0].grid == launch.flows[1].grid;
@@ -116,6 +122,15 @@ impl Reruns<'_> {
     }
     /// Runs both sides and records these CTAs; without any, all.
     fn record(&self, ctas: Option<&[BTreeSet<u64>; 2]>, others: Others) -> Result<[DataFlow; 2]> {
+        self.record_within(DATAFLOW_BYTES, ctas, others)
+    }
+    /// Runs both sides and records these CTAs in this much memory; without any, all.
+    fn record_within(
+        &self,
+        bytes: u64,
+        ctas: Option<&[BTreeSet<u64>; 2]>,
+        others: Others,
+    ) -> Result<[DataFlow; 2]> {
         self.monitor.check()?;
         let what = match ctas {
             Some([a, b]) => format!("recording the data flow of {} CTAs", a.len().max(b.len())),
@@ -127,7 +142,7 @@ impl Reruns<'_> {
         let checks = if ctas.is_some() && others == Others::Noted { &checks[..1] } else { &checks[..] };
         at_once(|side| {
             let ctas = ctas.map(|ctas| ctas[side].clone());
-            let request = FlowRequest { bytes: DATAFLOW_BYTES, ctas, others };
+            let request = FlowRequest { bytes, ctas, others };
             record_flow(&self.jobs[side], self.origin, self.device, checks, request)
         })
     }

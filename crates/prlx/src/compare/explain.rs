@@ -226,6 +226,7 @@ fn rerun(
         findings: [&a.findings, &b.findings],
         outputs: &outputs,
         files: [&a.files, &b.files],
+        stopped: [a.stopped.as_deref(), b.stopped.as_deref()],
     };
     let stopped = a.stopped.is_some() || b.stopped.is_some();
     let reruns = Reruns { jobs, origin, device, monitor, stopped };

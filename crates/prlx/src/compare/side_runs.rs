@@ -19,7 +19,7 @@ use crate::device::{Device, DeviceChoice, DeviceOptions};
 
 /// Bytes that the data flow of one side may take in the first run. With more, the next run records only the
 /// CTAs that matter.
-const FIRST_BYTES: u64 = 64 << 20;
+pub(super) const FIRST_BYTES: u64 = 64 << 20;
 
 /// The checks of the first run.
 const CHECKS: [Check; 5] = [Check::Bounds, Check::Race, Check::Init, Check::Sync, Check::Async];

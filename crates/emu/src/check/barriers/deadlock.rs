@@ -26,11 +26,15 @@ pub fn report(launch: &Launch<'_>, log: &mut FindingLog, whole: &str, waiting: &
             findings::side(launch, format!("{}{more}", w.what), who(w))
         };
         let sides: Vec<Side> = groups.iter().take(SHOWN).map(side).collect();
-        let groups = match waiting.len() {
-            1 => "1 group of lanes waits".to_owned(),
-            n => format!("{n} groups of lanes wait"),
+        let groups = |n: usize, [one, many]: [&str; 2]| match n {
+            1 => format!("1 group of lanes {one}"),
+            n => format!("{n} groups of lanes {many}"),
         };
-        let what = format!("no thread of {whole} can continue: {groups} for an event that never comes");
+        let why = match waiting.iter().filter(|w| w.endless).count() {
+            0 => format!("{} for an event that never comes", groups(waiting.len(), ["waits", "wait"])),
+            n => format!("{} in a loop that never ends", groups(n, ["is", "are"])),
+        };
+        let what = format!("no thread of {whole} can continue: {why}");
         findings::finding(Kind::Deadlock, what, sides)
     });
 }
