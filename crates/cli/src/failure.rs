@@ -3,7 +3,7 @@
 //! A script must tell a kernel that faults from a file that is missing: the first is a result of its own
 //! work, the second a mistake in the script.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -33,9 +33,10 @@ pub fn print_json(error: &anyhow::Error, mut value: Value) -> Result<()> {
     let help = cause(error).and_then(|e| e.help.as_deref());
     let kind = kind(error).unwrap_or("error");
     value["error"] = json!({ "kind": kind, "message": format!("{error:#}"), "help": help });
-    let mut out = io::stdout().lock();
+    let mut out = crate::ui::result(true, false);
     serde_json::to_writer_pretty(&mut out, &value)?;
-    Ok(writeln!(out)?)
+    writeln!(out)?;
+    Ok(out.flush()?)
 }
 
 /// What failed in a run, as JSON names it; `None` if no run failed.

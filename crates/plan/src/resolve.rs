@@ -246,6 +246,7 @@ impl<'a> Prepared<'a> {
             loops: statics::loops(body),
             skipped,
             needs: None,
+            pointer_calls: statics::pointer_calls(body),
         };
         (function, sites)
     }

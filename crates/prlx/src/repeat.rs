@@ -257,6 +257,10 @@ impl<'a> Runner<'a> {
                 let report = self.diff(&first, &g, monitor)?;
                 if report.verdict == Verdict::Same && g.key.failure == first.key.failure {
                     first.outcome.runs += g.outcome.runs;
+                    first.outcome.other_digests += g.outcome.runs;
+                    if first.outcome.notes.is_empty() {
+                        first.outcome.notes = report.launches.into_iter().flat_map(|l| l.notes).collect();
+                    }
                     first.outcome.first.extend(g.outcome.first);
                     first.outcome.first.sort_unstable();
                     first.outcome.first.truncate(LISTED_RUNS);

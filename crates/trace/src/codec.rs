@@ -14,7 +14,7 @@ use crate::Error;
 use crate::narrow::low8;
 
 /// The version of the format that is written, and the newest that is read.
-pub const VERSION: u32 = 21;
+pub const VERSION: u32 = 22;
 
 /// A value that has a form in files.
 pub trait Codec: Sized {

@@ -188,6 +188,9 @@ fn function(out: &mut dyn Write, i: usize, f: &Function) -> io::Result<()> {
         let kind = if l.irreducible { " irreducible" } else { "" };
         writeln!(out, "    loop{i} {} in {} {}{kind} {:?}", l.header, Or(&l.parent), Or(&l.loc), l.blocks)?;
     }
+    for loc in &f.pointer_calls {
+        writeln!(out, "    calls through a pointer {}", Or(loc))?;
+    }
     for (i, Block { loc, steps, end, ipdom, in_loop }) in f.blocks.iter().enumerate() {
         writeln!(out, "    block{i} {} ipdom {} in {}", Or(loc), Or(ipdom), Or(in_loop))?;
         steps.iter().try_for_each(|s| writeln!(out, "      {s}"))?;

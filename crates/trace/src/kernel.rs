@@ -84,6 +84,8 @@ structures! {
         pub skipped: Option<String>,
         /// Resources of the original code and of the code that ran. `None` if they are not known.
         #[since(11)] pub needs: Option<(ThreadResources, ThreadResources)>,
+        /// Locations of the calls through pointers. What the called functions do is not recorded.
+        #[since(22)] pub pointer_calls: Vec<Option<LocId>>,
     }
 
     /// Resources of one thread, as the machine code of a function states them.

@@ -173,6 +173,9 @@ fn function(f: &Function, m: &Module) -> Result<(), Wrong> {
     for (i, b) in f.blocks.iter().enumerate() {
         block(b, f, m).map_err(|(field, what)| (format!("blocks[{i}].{field}"), what))?;
     }
+    for (i, loc) in f.pointer_calls.iter().enumerate() {
+        location(|| format!("pointer_calls[{i}]"), *loc, m)?;
+    }
     for (i, l) in f.loops.iter().enumerate() {
         in_blocks(|| format!("loops[{i}].header"), l.header, f)?;
         l.parent.map_or(Ok(()), |p| below(|| format!("loops[{i}].parent"), p.0, i))?;

@@ -200,8 +200,9 @@ const LISTED: usize = 4;
 
 /// Whether an error decides the verdict although all outputs agree. How far a compiler optimised can change
 /// whether a value is written, or a product done, before it is used, without an effect on any output.
-fn decides(kind: Kind) -> bool {
-    kind.check() != Check::Init && kind != Kind::Accumulator
+/// `edited`: whether the source differs, so that the compiler is not all that does.
+fn decides(kind: Kind, edited: bool) -> bool {
+    edited || kind.check() != Check::Init && kind != Kind::Accumulator
 }
 
 /// Adds the errors that checks found on one side alone: as differences, and as causes where nothing else was
@@ -215,7 +216,8 @@ pub fn add_check_findings(
     let mut alone: Vec<(usize, &Finding)> = errors_alone(findings, changes).collect();
     let any = !alone.is_empty();
     if launch.outputs_agree() {
-        let (decisive, others): (Vec<_>, Vec<_>) = alone.into_iter().partition(|(_, f)| decides(f.kind));
+        let (decisive, others): (Vec<_>, Vec<_>) =
+            alone.into_iter().partition(|(_, f)| decides(f.kind, changes.count() > 0));
         alone = decisive;
         launch.notes.extend(others.first().map(|(side, f)| {
             format!("the checks found in {} alone: {} ({})", super::walk::name(*side), f.what, f.kind.name())
@@ -232,7 +234,7 @@ pub fn add_check_findings(
         if let Some((side, finding, class)) = explains {
             let mut cause = Cause { advice: class.advice().to_owned(), ..Cause::default() };
             fill_in(&mut cause, ByCheck { side, finding, class }, changes);
-            super::relocate::beside_change(changes, &mut cause);
+            super::relocate::to_only_change(changes, &mut cause);
             launch.causes.push(cause);
         }
     }

@@ -167,7 +167,7 @@ pub fn explain(launch: &ExplainedLaunch<'_>) -> Explanation {
             let key = match by_check {
                 Some(check) => {
                     checks::fill_in(&mut cause, check, &walk.code.changes);
-                    super::relocate::beside_change(&walk.code.changes, &mut cause);
+                    super::relocate::to_only_change(&walk.code.changes, &mut cause);
                     Key::of_check(&cause)
                 }
                 None => {
@@ -184,6 +184,12 @@ pub fn explain(launch: &ExplainedLaunch<'_>) -> Explanation {
                 }
             }
         }
+    }
+    // An error counts elements of all outputs.
+    for Group { key, cause, .. } in &mut groups {
+        let checked = matches!(key, Key::Check(..));
+        let outputs = launch.outputs.iter().filter(|o| checked || o.name == cause.output);
+        cause.followed = outputs.map(|o| sample(&o.elements).len() as u64).sum();
     }
     groups.sort_by_key(|g| (!g.leads, g.rank, std::cmp::Reverse(g.cause.elements), g.order));
     let cut = launch.flows.iter().any(|f| !f.complete);
@@ -248,6 +254,7 @@ fn cause(walk: &Walk<'_>, found: &Found, output: &DifferingOutput, element: u64)
         element: index(&output.shape, element),
         values,
         elements: 1,
+        followed: 0,
         what,
         advice: match (found.class, found.other) {
             (CauseClass::Order, Some(_)) => ORDER_ADVICE.to_owned(),

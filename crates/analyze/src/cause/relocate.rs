@@ -69,20 +69,27 @@ pub(super) fn to_change(walk: &Walk<'_>, found: &Found, cause: &mut Cause) {
     }
 }
 
-/// Of an error that a check found: names the only line that differs, if it synchronises threads and none of
-/// the cause's places is on it.
-pub(super) fn beside_change(changes: &SourceChanges, cause: &mut Cause) {
-    let Some(change) = changes.iter().next().filter(|_| changes.count() == 1 && changes.synchronise) else {
-        return;
-    };
+/// Of an error that a check found: names the only line that differs, if none of the cause's places is on it.
+/// The error follows from that line, so it comes first, unless it synchronises threads: where these then meet
+/// says more.
+pub(super) fn to_only_change(changes: &SourceChanges, cause: &mut Cause) {
+    let Some(change) = changes.iter().next().filter(|_| changes.count() == 1) else { return };
     let on = |place: &CausePlace| {
-        place
-            .location
-            .as_ref()
-            .is_some_and(|l| [0, 1].iter().any(|&s| changes.at(s, &l.file, l.line).is_some()))
+        let lines = place.location.iter().flat_map(|l| std::iter::once(l).chain(&l.inlined));
+        lines.into_iter().any(|l| [0, 1].iter().any(|&s| changes.at(s, &l.file, l.line).is_some()))
     };
-    if !cause.places.iter().flatten().chain(&cause.other).any(on) {
-        cause.what = format!("{}; {}", cause.what, only_differs(change));
+    if cause.places.iter().flatten().chain(&cause.other).any(on) {
+        return;
+    }
+    cause.what = format!("{}; {}", cause.what, only_differs(change));
+    if !changes.synchronise {
+        let of = |place: &CausePlace, side| {
+            let location = Some(location(change, side)?);
+            Some(CausePlace { location, trip: 0, ..place.clone() })
+        };
+        let Some(error) = cause.places.iter_mut().find_map(Option::take) else { return };
+        cause.places = [0, 1].map(|side| of(&error, side));
+        cause.other = Some(error);
     }
 }
 

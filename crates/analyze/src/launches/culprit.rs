@@ -37,7 +37,7 @@ pub(crate) fn digested(l: &Launch) -> bool {
 
 /// Whether all inputs of a launch are known. Memory behind pointers inside buffers is never known, nor are
 /// module variables.
-fn known(l: &Launch) -> bool {
+pub(crate) fn known(l: &Launch) -> bool {
     let mut buffers = l.args.iter().filter(|a| a.bytes.is_some()).map(|a| a.before).peekable();
     let some = buffers.peek().is_some() || !l.pointees.is_empty();
     some && buffers.all(|before| before.is_some()) && undigested(l).is_none()

@@ -81,8 +81,11 @@ pub(crate) fn differences(
         }
     }
     for (x, y) in a.args.iter().zip(&b.args) {
+        // Memory that a launch leaves as it was is none of its outputs.
+        let kept = [x, y].iter().all(|arg| arg.before.is_some() && arg.before == arg.after);
         if let (Some(p), Some(q)) = (x.after, y.after)
             && p != q
+            && !kept
         {
             put(LaunchPart::Output, &x.name, [p, q].map(|h| format!("content {h:016x}")));
         }
@@ -160,7 +163,6 @@ fn pointees(
             _ => Default::default(),
         };
         put(LaunchPart::Input, &name, content([x.before, y.before]));
-        // Memory that a launch leaves as it was is none of its outputs.
         let kept = [x, y].iter().all(|p| p.before.is_some() && p.before == p.after);
         if !kept {
             put(LaunchPart::Output, &name, content([x.after, y.after]));

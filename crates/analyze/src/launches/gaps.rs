@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use prlx_trace::kernel::{Level, Module, Site, SiteClass};
+use prlx_trace::names::{file_name, own_line};
 use prlx_trace::{FuncId, Launch, element};
 
 use crate::decode::CheckedModule;
@@ -117,6 +118,27 @@ pub(crate) fn static_gaps(
         gaps.insert(
             format!("2 {side} {i:03}"),
             format!("{n} {} not recorded in {name}: {why}", plural(n, "site was", "sites were")),
+        );
+    }
+}
+
+/// Adds a gap for each function that calls others through a pointer, which are not recorded.
+pub(crate) fn pointer_calls(m: &Module, reach: &BTreeSet<FuncId>, side: usize, gaps: &mut Gaps) {
+    for f in reach {
+        let Some(function) = m.functions.get(f.index()) else { continue };
+        let Some(first) = function.pointer_calls.first() else { continue };
+        let at = first.and_then(|loc| own_line(m, loc)).and_then(|l| {
+            let file = m.files.get(l.file.index())?;
+            Some(format!(" at {}:{}", file_name(&file.path), l.line))
+        });
+        gaps.insert(
+            format!("1 {f} {side} calls"),
+            format!(
+                "`{}` calls functions through a pointer{} in {}: what they do is not recorded",
+                function.name,
+                at.unwrap_or_default(),
+                ["A", "B"][side]
+            ),
         );
     }
 }

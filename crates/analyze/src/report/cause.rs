@@ -113,13 +113,16 @@ data! {
         values: [String; 2],
         /// Differing elements of the output that have this cause, of those that were followed back.
         elements: u64,
+        /// Differing elements that were followed back: a few of each output.
+        followed: u64,
         /// What differs, in a sentence without a full stop.
         what: String,
         /// What to do about it; empty if there is nothing to say.
         advice: String,
         /// By side: where the first difference is.
         places: [Option<CausePlace>; 2],
-        /// Of a race or a stale read: where the other access is.
+        /// Of a race or a stale read: where the other access is. Of threads that wait for ever: where they
+        /// are. Of another error that follows from the only line that differs: where it is.
         other: Option<CausePlace>,
         /// The way from the output to the first difference, without either.
         steps: Vec<CauseStep>,

@@ -36,6 +36,10 @@ pub struct RunOutcome {
     pub first: Vec<u64>,
     /// A digest of everything that was recorded, in hexadecimal. `None` if the recording has no digests.
     pub digest: Option<String>,
+    /// The number of these runs that have another digest: compared with the first run, they are the same.
+    pub other_digests: u64,
+    /// Why runs with other digests count as the same, as notes of the comparison with the first of them.
+    pub notes: Vec<String>,
     /// How the program failed, or what stopped the launch. `None` if the run ended well.
     pub ended: Option<String>,
     /// The number of launches in one run.

@@ -24,7 +24,7 @@ use crate::ui::Ui;
 
 /// Prints what the options ask for.
 pub fn run(args: &InspectArgs, ui: &Ui) -> Result<ExitCode> {
-    let mut out = ui.out(false);
+    let mut out = ui.list(false);
     if let Some(code) = old::run(args, &mut out)? {
         return Ok(code);
     }
@@ -55,7 +55,8 @@ pub fn run(args: &InspectArgs, ui: &Ui) -> Result<ExitCode> {
         recorded(args, show, &filter, ui)?;
         return Ok(ExitCode::SUCCESS);
     };
-    if show == Show::Kernels && args.image.is_none() && images::list(&args.input, args.cuda(), &mut out)? {
+    let list = show == Show::Kernels && args.image.is_none() && args.kernel.is_empty();
+    if list && images::list(&args.input, args.cuda(), &mut out)? {
         return Ok(ExitCode::SUCCESS);
     }
     let (modules, notes) = match &job {
@@ -138,7 +139,7 @@ fn amd(args: &InspectArgs, code: &AmdCode, show: Show, filter: &Filter, ui: &Ui)
         if !modules.iter().flat_map(|m| &m.functions).any(|f| wanted(&f.name)) {
             bail!("{}: {}", args.input.display(), no_match(args, &modules));
         }
-        let mut out = ui.out(false);
+        let mut out = ui.list(false);
         modules.iter().try_for_each(|m| inspect(&mut out, m, view, &wanted, &|_| Vec::new()))?;
         out.flush()?;
         return Ok(true);
@@ -166,7 +167,7 @@ fn amd(args: &InspectArgs, code: &AmdCode, show: Show, filter: &Filter, ui: &Ui)
         let wanted = args.kernel.join(" or ");
         bail!("{}: no kernel or function matches {wanted}{unread}", args.input.display());
     }
-    let mut out = ui.out(args.json);
+    let mut out = ui.list(args.json);
     if args.json {
         serde_json::to_writer_pretty(&mut out, &all)?;
         writeln!(out)?;
@@ -193,7 +194,7 @@ fn no_match(args: &InspectArgs, modules: &[Module]) -> String {
 
 /// Prints the launches or the streams of a recording.
 fn recorded(args: &InspectArgs, show: Show, filter: &Filter, ui: &Ui) -> Result<()> {
-    let mut out = ui.out(false);
+    let mut out = ui.list(false);
     let what = if show == Show::Streams { "streams" } else { "launches" };
     let session = open_session(&args.input).with_context(|| format!("only a recording has {what}"))?;
     print_session(&session, ui, &mut out)?;

@@ -48,7 +48,7 @@ pub fn run(args: &QueryArgs, ui: &Ui) -> Result<ExitCode> {
         args.recordings.iter().map(|p| prlx::input::open_session(p)).collect::<Result<Vec<_>>>()?;
     let names = args.recordings.iter().map(|p| p.display().to_string()).collect::<Vec<_>>();
     let runtime = tokio::runtime::Builder::new_current_thread().build().context("cannot start")?;
-    let mut out = ui.out(args.csv);
+    let mut out = ui.list(args.csv);
     runtime.block_on(async {
         let context = context(&sessions, &names)?;
         let options =

@@ -70,7 +70,7 @@ pub fn run(args: &RunArgs, ui: &Ui) -> Result<ExitCode> {
         if let Some(found) = found {
             value["checks"] = prlx_present::checks_json(found);
         }
-        print(&value)?;
+        print(&value, ui)?;
     } else {
         text(&mut ui.out(false), ui, &job, &done, &name)?;
         report::print_checks(found, ui)?;
@@ -111,10 +111,11 @@ fn failed(
     Ok(ExitCode::from(code))
 }
 
-fn print(value: &Value) -> Result<()> {
-    let mut out = io::stdout().lock();
+fn print(value: &Value, ui: &Ui) -> Result<()> {
+    let mut out = ui.out(true);
     serde_json::to_writer_pretty(&mut out, value)?;
-    Ok(writeln!(out)?)
+    writeln!(out)?;
+    Ok(out.flush()?)
 }
 
 fn text(out: &mut impl Write, ui: &Ui, job: &Job, done: &Run, device: &str) -> io::Result<()> {

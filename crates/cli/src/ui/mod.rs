@@ -69,8 +69,15 @@ impl Ui {
     }
 
     /// Standard output. All text that a person reads goes through it, so that names and texts from files
-    /// cannot control the terminal. `exact`: the output is JSON or CSV for programs, which must not change.
+    /// cannot control the terminal. `exact`: the output is JSON or CSV for programs, which must not change. If
+    /// its reader goes away, the command goes on, since its exit code says what it found.
     pub fn out(&self, exact: bool) -> Box<dyn Write> {
+        result(exact, self.color())
+    }
+
+    /// The same for a list, whose exit code says nothing of its content: if its reader goes away, so does the
+    /// command.
+    pub fn list(&self, exact: bool) -> Box<dyn Write> {
         output(exact, self.color())
     }
 
@@ -160,10 +167,44 @@ impl StdErr {
     }
 }
 
-/// Standard output, as [`Ui::out`] gives it to a terminal that shows `colors`.
+/// Standard output, as [`Ui::list`] gives it to a terminal that shows `colors`.
 pub fn output(exact: bool, colors: bool) -> Box<dyn Write> {
     let out = io::stdout().lock();
     if exact { Box::new(io::BufWriter::new(out)) } else { Box::new(Cleaned::colored(out, colors)) }
+}
+
+/// Standard output, as [`Ui::out`] gives it to a terminal that shows `colors`.
+pub fn result(exact: bool, colors: bool) -> Box<dyn Write> {
+    Box::new(Unread { out: output(exact, colors), gone: false })
+}
+
+/// An output whose reader may go away, as in `prlx … | head`. What is written then is dropped.
+struct Unread<W> {
+    out: W,
+    gone: bool,
+}
+
+impl<W: Write> Unread<W> {
+    fn unless_gone(&mut self, write: impl FnOnce(&mut W) -> io::Result<()>) -> io::Result<()> {
+        if !self.gone
+            && let Err(error) = write(&mut self.out)
+        {
+            self.gone = error.kind() == io::ErrorKind::BrokenPipe;
+            return if self.gone { Ok(()) } else { Err(error) };
+        }
+        Ok(())
+    }
+}
+
+impl<W: Write> Write for Unread<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.unless_gone(|out| out.write_all(bytes))?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.unless_gone(Write::flush)
+    }
 }
 
 /// Columns of the terminal, for text that is laid out; 100 if standard output is no terminal.

@@ -117,3 +117,19 @@ fn causes_pass_through_calls() {
         }
     }
 }
+
+#[test]
+fn what_a_pointer_calls_is_a_gap_unless_inputs_and_code_are_equal() {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("pointer_calls");
+    fs::create_dir_all(&folder).unwrap();
+    // The number that is passed does not show in the result.
+    let (zero, one) = ("0f00000000", "0f3F800000");
+    launch(&folder, "a", [POINTER, zero, one], "iota = 1");
+    launch(&folder, "b", [POINTER, zero, one], "iota = 2");
+    let compared = |a: &str, b: &str| comparison(&folder, &[a, b]);
+    let other_inputs = compared("a.toml", "b.toml");
+    assert_eq!(other_inputs["verdict"], "unknown", "{other_inputs:#}");
+    let gaps = other_inputs["launches"][0]["gaps"].to_string();
+    assert!(gaps.contains("`call` calls functions through a pointer at calls.cu:9 in A"), "{gaps}");
+    assert_eq!(compared("a.toml", "a.toml")["verdict"], "same");
+}

@@ -53,3 +53,54 @@ fn a_race_of_a_wrong_index_is_not_the_cause() {
     let checked = comparison(&folder, &["bad.toml", "bad.toml", "--check", "race"]);
     assert!(!notes(&checked).contains("races were not looked for"), "{checked:#}");
 }
+
+/// Each thread counts itself in a word of shared memory, which thread 0 clears in line 3.
+const COUNT: &str = ".version 8.0
+.target sm_80
+.address_size 64
+.visible .entry count(.param .u64 out) {
+    .reg .pred %p<2>;
+    .reg .b32 %r<4>;
+    .reg .b64 %rd<4>;
+    .shared .align 4 .b32 counter;
+    .file 1 \"SOURCE\"
+    ld.param.u64 %rd1, [out];
+    mov.u32 %r1, %tid.x;
+    mov.u32 %r2, 0;
+    setp.eq.u32 %p1, %r1, 0;
+    .loc 1 3 1
+    CLEAR
+    .loc 1 4 1
+    bar.sync 0;
+    .loc 1 5 1
+    atom.shared.add.u32 %r3, [counter], 1;
+    mul.wide.u32 %rd2, %r1, 4;
+    add.s64 %rd3, %rd1, %rd2;
+    st.global.u32 [%rd3], %r1;
+    ret;
+}
+";
+
+#[test]
+fn memory_that_an_edit_leaves_unwritten_counts_though_outputs_agree() {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("unwritten");
+    fs::create_dir_all(&folder).unwrap();
+    for (name, clear) in [("good", "@%p1 st.shared.u32 [counter], %r2;"), ("bad", "")] {
+        let module = COUNT.replace("CLEAR", clear).replace("SOURCE", &format!("{name}.cu"));
+        fs::write(folder.join(format!("{name}.ptx")), module).unwrap();
+        let source =
+            format!("count(unsigned *out)\n{{\n{clear}\n__syncthreads();\natomicAdd(&counter, 1);\n");
+        fs::write(folder.join(format!("{name}.cu")), source).unwrap();
+        let text = format!(
+            "module = \"{name}.ptx\"\ngrid = 1\nblock = 64\n\
+             [[arg]]\nname = \"out\"\ntype = \"u32\"\nfill = 0\nlen = 64\nout = true\n"
+        );
+        fs::write(folder.join(format!("{name}.toml")), text).unwrap();
+    }
+    let json = comparison(&folder, &["good.toml", "bad.toml"]);
+    assert_eq!(json["verdict"], "differs", "{json:#}");
+    let cause = &json["launches"][0]["causes"][0];
+    assert_eq!(cause["class"], "undefined", "{cause:#}");
+    assert_eq!(cause["places"][0]["location"]["line"], 3, "{cause:#}");
+    assert_eq!(cause["other"]["location"]["line"], 5, "{cause:#}");
+}

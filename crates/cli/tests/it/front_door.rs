@@ -74,7 +74,9 @@ fn a_reader_that_goes_away_is_no_error() {
         let done = command.output().unwrap();
         let err = String::from_utf8_lossy(&done.stderr);
         assert!(!err.contains("error") && !err.contains("panicked"), "{words:?}: {err}");
-        assert!(matches!(done.status.code(), Some(0 | 1 | 3)), "{words:?}: {:?}", done.status);
+        // What was found does not depend on who reads it.
+        let read = prlx(&here, words, &[]);
+        assert_eq!(done.status.code(), read.0, "{words:?}");
     }
 }
 

@@ -158,4 +158,5 @@ fn repeated_runs_are_compared_by_their_outputs() {
     assert!(code == Some(1) && out.contains("output total  f32[1]: 1 of 1 element differs"), "{out}{err}");
     let (code, out, err) = prlx(&folder, &["repeat", "-n", "6", "--rtol", "1e-5", "sum.toml"]);
     assert!(code == Some(0), "{out}{err}");
+    assert!(out.contains("other digests, and compared as the same"), "{out}{err}");
 }

@@ -53,6 +53,13 @@ impl Inst {
         self.operands.iter().any(|o| matches!(o, Operand::Special(s) if CLOCKS.contains(&s.as_str())))
     }
 
+    /// Whether the instruction calls a function whose address is in a register.
+    pub fn calls_pointer(&self) -> bool {
+        let mut operands = self.operands.iter().zip(&self.roles);
+        self.class == Class::Call
+            && operands.any(|(o, role)| *role == Role::Target && matches!(o, Operand::Reg(..)))
+    }
+
     /// Registers that the instruction writes, guarded or not. A write of one element of a register counts as
     /// a write and a read.
     pub fn defs(&self) -> impl Iterator<Item = Reg> + use<> {

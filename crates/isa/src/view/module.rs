@@ -58,13 +58,8 @@ impl Module {
             let calls = f.insts.iter().filter(|i| i.class == Class::Call);
             // A function without a body here (`vprintf`, `malloc`) calls none of the module's functions. A
             // register may hold the address of any function.
-            let pointed = |i: &Inst| {
-                i.operands
-                    .iter()
-                    .zip(&i.roles)
-                    .any(|(o, r)| *r == Role::Target && matches!(o, Operand::Reg(..)))
-            };
-            let named = |i: &Inst| if pointed(i) { None } else { Some(self.callee(i).map(FuncId::index)) };
+            let named =
+                |i: &Inst| if i.calls_pointer() { None } else { Some(self.callee(i).map(FuncId::index)) };
             calls.map(named).collect::<Option<Vec<_>>>().map(|c| c.into_iter().flatten().collect())
         };
         let Some(calls) = self.functions.iter().map(callees).collect::<Option<Vec<_>>>() else { return true };

@@ -59,6 +59,13 @@ pub(crate) fn loops(body: &Body<'_>) -> Vec<Loop> {
     body.graph.loops.iter().map(one).collect()
 }
 
+/// The locations of calls through pointers.
+pub(crate) fn pointer_calls(body: &Body<'_>) -> Vec<Option<LocId>> {
+    let insts = (0..).map(view::InstId).zip(&body.function.insts);
+    let calls = insts.filter(|(_, inst)| inst.calls_pointer());
+    calls.map(|(at, _)| body.loc(at).map(|l| LocId(l.0))).collect()
+}
+
 /// The sites of `points`, in their order; with `why`, of decisions also what they are computed from.
 pub(crate) fn sites(body: &Body<'_>, points: &[Point], why: bool) -> Vec<Site> {
     let mut by_place: FxHashMap<(&view::Loc, SiteClass), u32> = FxHashMap::default();

@@ -56,6 +56,12 @@ pub fn repeats(out: &mut impl Write, r: &Repeats, style: &Style) -> io::Result<(
         let head = format!("{:>wide$} {noun}", number(o.runs));
         writeln!(out, "  {head}  {digest}, {launches}{ended}: {}{more}", which.join(", "))?;
         let wide = head.chars().count();
+        if o.other_digests > 0 {
+            let have = if o.other_digests == 1 { "has another digest" } else { "have other digests" };
+            let what = format!("{} of them {have}, and compared as the same", number(o.other_digests));
+            writeln!(out, "  {:wide$}  {what}", "")?;
+            o.notes.iter().try_for_each(|note| writeln!(out, "  {:wide$}    {}", "", clean(note)))?;
+        }
         if let Some(kept) = &o.kept {
             writeln!(out, "  {:wide$}  {}", "", style.ink(Ink::Faint, &clean(kept)))?;
         }

@@ -3,7 +3,7 @@
 use prlx_analyze::report::{Cause, CauseClass, CausePlace, Location, place};
 
 use super::names::{exact, own, short};
-use crate::format::{clean, count};
+use crate::format::{clean, count, number};
 
 /// Most steps of the way from the output to the cause.
 const STEPS: usize = 8;
@@ -32,8 +32,9 @@ pub(crate) fn rows(c: &Cause) -> Vec<(&'static str, String)> {
     let more = c.steps.len().saturating_sub(STEPS) as u64;
     let more = (more > 0).then(|| count(more, "more step", "more steps"));
     put(&mut rows, "way from the output", c.steps.iter().take(STEPS).map(step).chain(more));
-    if c.elements > 1 {
-        rows.push(("elements", count(c.elements, "element has this cause", "elements have this cause")));
+    if c.followed > 1 {
+        let of = format!("{} of {} elements that were followed back", number(c.elements), number(c.followed));
+        rows.push(("elements", format!("{of} {} this cause", if c.elements == 1 { "has" } else { "have" })));
     }
     rows.extend(c.uncertain.as_ref().map(|why| ("uncertain", clean(why))));
     if !c.advice.is_empty() {

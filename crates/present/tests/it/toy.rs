@@ -184,6 +184,7 @@ pub fn explained() -> Report {
         element: vec![1, 3],
         values: ["1.25".into(), "4.35".into()],
         elements: 2,
+        followed: 8,
         what: "the guard is false in A and true in B".into(),
         advice: "compare the condition of the guard".into(),
         places: [Some(place("  if (k < K) <tile>")), Some(place("tile"))],

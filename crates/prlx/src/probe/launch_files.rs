@@ -8,6 +8,8 @@ use prlx_driver::{Job, RecordOptions};
 use prlx_plan::ProbeProgram as _;
 use prlx_present::tallies::{Tallies, Unavailable};
 use prlx_probe::ProbeMatch;
+use prlx_probe::lang::Script;
+use prlx_trace::kernel::Module;
 use prlx_trace::process::Skipped;
 use prlx_trace::{Printed, Trace};
 
@@ -127,7 +129,8 @@ fn probe_job(
     let recorded = prlx_driver::record(device.driver(), code, &rewrite.plan, job, &RecordOptions::default())
         .with_context(|| format!("cannot probe {}", job.name))?;
     let fault = recorded.fault.as_ref().map(|f| f.message.clone());
-    let missed = matches::unavailable(script, &rewrite.module, &rewrite.plan.probe_state.unavailable);
+    let mut missed = matches::unavailable(script, &rewrite.module, &rewrite.plan.probe_state.unavailable);
+    missed.extend(pointer_calls(script, &rewrite.plan.module, &job.kernel));
     let skipped = missed.iter().map(|m| Skipped {
         module: job.module.clone(),
         kernel: Some(job.kernel.clone()),
@@ -136,4 +139,16 @@ fn probe_job(
     let skipped = skipped.collect();
     let trace = Trace { skipped, ..recorded.into_trace(rewrite.plan.module) };
     Ok(ProbedJob { trace, missed, fault })
+}
+
+/// Functions that a kernel or a device function calls through a pointer are not probed: no table has them.
+fn pointer_calls(script: &Script, module: &Module, kernel: &str) -> impl Iterator<Item = Unavailable> {
+    let mut tables: Vec<String> = script.tables.iter().map(|t| t.name.clone()).collect();
+    tables.extend(script.records.iter().map(|r| r.name.clone()));
+    let here = module.functions.iter().filter(move |f| !f.kernel || f.name == kernel);
+    let calling = here.filter(|f| f.skipped.is_none() && !f.pointer_calls.is_empty());
+    calling.map(move |f| Unavailable {
+        tables: tables.clone(),
+        what: format!("functions that `{}` calls through a pointer are not probed", f.name),
+    })
 }

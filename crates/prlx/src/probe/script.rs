@@ -10,6 +10,7 @@ use prlx_probe::neutrino;
 use prlx_probe::tools::TOOLS;
 
 use crate::Monitor;
+use crate::input::{FileKind, identify};
 
 /// Maximum number of mistakes that are reported for a program.
 const MISTAKES: usize = 10;
@@ -58,6 +59,11 @@ pub fn select<'a>(
     let script = from_text(text, "program").map_err(|e| {
         let name = text.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
         match (Path::new(text).is_file(), name) {
+            (true, _) if identify(Path::new(text)).is_ok_and(|kind| kind == FileKind::LaunchFile) => {
+                anyhow!(
+                    "`{text}` is a launch file: name a probe program or a tool before it (`prlx probe list`)"
+                )
+            }
             (true, _) => {
                 anyhow!("`{text}` is a file, not a program: use -f {text} to read a program from it")
             }

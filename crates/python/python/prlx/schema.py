@@ -94,8 +94,12 @@ class Cause(Protocol):
     elements: int
     """Differing elements of the output that have this cause, of those that were followed back."""
 
+    followed: int
+    """Differing elements that were followed back: a few of each output."""
+
     other: CausePlace | None
-    """Of a race or a stale read: where the other access is."""
+    """Of a race or a stale read: where the other access is. Of threads that wait for ever: where they are. Of
+    another error that follows from the only line that differs: where it is."""
 
     output: str
     """The output: the argument's name."""

@@ -125,6 +125,7 @@ fn function(r: &mut Random) -> Function {
             .collect(),
         skipped: r.maybe(Random::text),
         needs: r.maybe(|r| (needs(r), needs(r))),
+        pointer_calls: r.some(3, Random::loc),
     }
 }
 
