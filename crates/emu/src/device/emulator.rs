@@ -25,9 +25,10 @@ use crate::copies::tensor;
 use crate::dataflow::{FlowRequest, Others};
 use crate::decode::{KernelCode, Request, decode};
 use crate::device::code_object::AmdGpu;
+use crate::device::grid_barrier;
 use crate::device::machine::{LoadedObject, Machine};
 use crate::exec::cta_order;
-use crate::exec::grid::{self, Outcome};
+use crate::exec::grid::{self, Outcome, Stopped};
 use crate::exec::grid_shape;
 use crate::exec::launch::Launch;
 use crate::exec::simd::SimdFunctions;
@@ -153,6 +154,10 @@ pub struct Emulator {
     modules: FxHashMap<u64, Loaded>,
     next: u64,
     heap: Heap,
+    /// The address of the workspace of the grid barrier, once a module has been loaded that asks for it.
+    pub(super) grid_workspace: Option<u64>,
+    /// Whether launches have no grid barrier.
+    pub(super) no_grid_barrier: bool,
     printed: Printed,
     /// Text that comes before that of the next launch.
     printed_before: Printed,
@@ -175,7 +180,7 @@ impl Emulator {
         Emulator { memory: Memory::from(options.first), options, ..Emulator::default() }
     }
     /// The memory limit in bytes, less what the caller uses itself.
-    fn limit(&self) -> u64 {
+    pub(super) fn limit(&self) -> u64 {
         self.options.max_memory.saturating_sub(self.host_bytes)
     }
     /// Fails unless the limit allows so many bytes more.
@@ -184,6 +189,9 @@ impl Emulator {
             Some(used) if used <= self.limit() => Ok(()),
             _ => Err(self.no_memory(bytes)),
         }
+    }
+    pub(super) fn options(&self) -> &Options {
+        &self.options
     }
     pub(super) fn memory_mut(&mut self) -> &mut Memory {
         &mut self.memory
@@ -304,7 +312,7 @@ impl Emulator {
         buffer.write(0, params);
         let size = m.warp_size();
         let halves = size.lanes() / LANES as u64;
-        let launch = Launch {
+        let mut launch = Launch {
             code: &code,
             module: &m.module,
             source: &m.source,
@@ -315,6 +323,7 @@ impl Emulator {
             config,
             cluster,
             explicit,
+            grid_workspace: None,
             params: &buffer,
             stride: u64::from(code.local_bytes.next_multiple_of(16)),
             warp_size: size,
@@ -325,7 +334,7 @@ impl Emulator {
             turn: o.turn,
             epoch: o.epoch,
             cancel: &o.cancel,
-            chosen: o.dataflow.as_ref().and_then(|request| {
+            chosen: o.dataflow.as_ref().filter(|_| !code.reads_grid_workspace()).and_then(|request| {
                 let ctas = request.ctas.as_ref().filter(|_| request.others == Others::Skipped)?;
                 Some(grid_shape::clusters_of(config.grid, cluster, ctas))
             }),
@@ -346,7 +355,15 @@ impl Emulator {
         let checking = Checker::bytes(o.checks, self.memory.used(), room);
         let checker = Mutex::new(Checker::of(o.checks, o.dataflow.clone(), &launch, room));
         let room = room.saturating_sub(checking);
-        let outcome = grid::run(&launch, &checker, threads, room)?;
+        let workspace = self.launch_workspace(&launch, room);
+        if let Some(Ok(at)) = workspace {
+            launch.begin_grid_barrier(at);
+        }
+        let mut outcome = grid::run(&launch, &checker, threads, room)?;
+        if let Some(Err(why)) = &workspace {
+            outcome.stopped =
+                outcome.stopped.map(|s| Stopped { error: grid_barrier::explained(s.error, why), ..s });
+        }
         if let Some(c) = checker.into_inner().ok().flatten() {
             let (findings, dataflow) = c.finish(&launch, outcome.stopped.is_none());
             self.findings.add(findings);
@@ -543,6 +560,7 @@ impl Driver for Emulator {
                 }
             }
         }
+        self.prepare_grid_workspace(&module)?;
         // Now, so that its address does not depend on what is allocated between loading and launching.
         if module.symbols.iter().any(|s| s.is_function && s.function.is_none() && s.name == "malloc")
             && !self.heap.ready()
