@@ -12,7 +12,7 @@ use prlx_driver::{
 use prlx_isa::InstructionSet;
 use prlx_isa::view::{Function, Module, Space, Symbol};
 use prlx_plan::Plan;
-use prlx_trace::check::Findings;
+use prlx_trace::check::{Check, Findings};
 use prlx_trace::dataflow::DataFlow;
 use prlx_trace::launch::CPU_DEVICE;
 use prlx_trace::{Dim3, Nanos, Printed, WarpSize};
@@ -25,7 +25,7 @@ use crate::copies::tensor;
 use crate::dataflow::{FlowRequest, Others};
 use crate::decode::{KernelCode, Request, decode};
 use crate::device::code_object::AmdGpu;
-use crate::device::grid_barrier;
+use crate::device::grid_barrier::{self, GridBarrier};
 use crate::device::machine::{LoadedObject, Machine};
 use crate::exec::cta_order;
 use crate::exec::grid::{self, Outcome, Stopped};
@@ -154,10 +154,7 @@ pub struct Emulator {
     modules: FxHashMap<u64, Loaded>,
     next: u64,
     heap: Heap,
-    /// The address of the workspace of the grid barrier, once a module has been loaded that asks for it.
-    pub(super) grid_workspace: Option<u64>,
-    /// Whether launches have no grid barrier.
-    pub(super) no_grid_barrier: bool,
+    grid_barrier: GridBarrier,
     printed: Printed,
     /// Text that comes before that of the next launch.
     printed_before: Printed,
@@ -180,7 +177,7 @@ impl Emulator {
         Emulator { memory: Memory::from(options.first), options, ..Emulator::default() }
     }
     /// The memory limit in bytes, less what the caller uses itself.
-    pub(super) fn limit(&self) -> u64 {
+    fn limit(&self) -> u64 {
         self.options.max_memory.saturating_sub(self.host_bytes)
     }
     /// Fails unless the limit allows so many bytes more.
@@ -189,9 +186,6 @@ impl Emulator {
             Some(used) if used <= self.limit() => Ok(()),
             _ => Err(self.no_memory(bytes)),
         }
-    }
-    pub(super) fn options(&self) -> &Options {
-        &self.options
     }
     pub(super) fn memory_mut(&mut self) -> &mut Memory {
         &mut self.memory
@@ -217,6 +211,10 @@ impl Emulator {
     /// [`Options::contract`] says.
     pub fn set_contract(&mut self, on: bool) {
         self.options.contract = on;
+    }
+    /// Whether later launches have a grid barrier, if their kernels ask for it. They do by default.
+    pub fn allow_grid_barrier(&mut self, allowed: bool) {
+        self.grid_barrier.forbidden = !allowed;
     }
     /// Takes the text that the last launch printed, and launches before it whose text was kept
     /// ([`Driver::keep_printed`]), also if the launch was stopped.
@@ -355,7 +353,7 @@ impl Emulator {
         let checking = Checker::bytes(o.checks, self.memory.used(), room);
         let checker = Mutex::new(Checker::of(o.checks, o.dataflow.clone(), &launch, room));
         let room = room.saturating_sub(checking);
-        let workspace = self.launch_workspace(&launch, room);
+        let workspace = self.grid_barrier.of(&launch, o.checks.has(Check::Race), room);
         if let Some(Ok(at)) = workspace {
             launch.begin_grid_barrier(at);
         }
@@ -560,7 +558,8 @@ impl Driver for Emulator {
                 }
             }
         }
-        self.prepare_grid_workspace(&module)?;
+        let limit = self.limit();
+        self.grid_barrier.prepare(&module, &mut self.memory, limit)?;
         // Now, so that its address does not depend on what is allocated between loading and launching.
         if module.symbols.iter().any(|s| s.is_function && s.function.is_none() && s.name == "malloc")
             && !self.heap.ready()

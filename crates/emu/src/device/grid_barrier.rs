@@ -7,21 +7,19 @@
 //! therefore gives a launch a workspace if the kernel reads these registers, and keeps all its CTAs resident.
 //!
 //! # Invariants
-//! A kernel that reads the registers finds zeros in the workspace, or the address 0. With the address 0, as in
-//! a launch on a GPU that is not cooperative, `sync()` ends the kernel by a `trap`.
+//! A kernel that reads the registers finds zeros in the workspace, or the address 0. With the address 0, as
+//! in a launch on a GPU that is not cooperative, `sync()` ends the kernel by a `trap`.
 //!
 //! # Limitations
 //! One device runs one launch at a time, so one workspace is enough for all modules.
 
 use prlx_driver::{Error, ErrorKind};
 use prlx_isa::view::{Function, Module};
-use prlx_trace::check::Check;
 
-use super::emulator::Emulator;
 use crate::exec::cluster::Cluster;
 use crate::exec::launch::{Launch, WORKSPACE_BYTES};
 use crate::exec::time::SMS;
-use crate::mem::Owner;
+use crate::mem::{Memory, Owner};
 
 /// Maximum number of resident CTAs of a multiprocessor (an H200).
 const CTAS_PER_SM: u64 = 32;
@@ -32,38 +30,40 @@ pub const MAX_COOPERATIVE_CTAS: u64 = SMS as u64 * CTAS_PER_SM;
 /// Bytes of the race check for each pair of CTAs: what the threads of each CTA know of each other CTA.
 const RACE_BYTES: u64 = 400;
 
-impl Emulator {
+/// The grid barrier of a device.
+#[derive(Debug, Default)]
+pub(super) struct GridBarrier {
+    /// The address of the workspace, once a module has been loaded that asks for it.
+    workspace: Option<u64>,
+    /// Whether launches have no grid barrier.
+    pub(super) forbidden: bool,
+}
+
+impl GridBarrier {
     /// Allocates the workspace if a module asks for it and there is none yet. It lies before the buffers of
     /// the launch, so that its address does not depend on them.
     ///
     /// # Errors
-    /// If there is no memory for it.
-    pub(super) fn prepare_grid_workspace(&mut self, module: &Module) -> Result<(), Error> {
-        if self.grid_workspace.is_some() || !module.functions.iter().any(Function::reads_grid_workspace) {
+    /// If there is no memory for it below `limit`.
+    pub(super) fn prepare(&mut self, module: &Module, memory: &mut Memory, limit: u64) -> Result<(), Error> {
+        if self.workspace.is_some() || !module.functions.iter().any(Function::reads_grid_workspace) {
             return Ok(());
         }
-        let limit = self.limit();
         let owner = Owner::Symbol("the workspace of the grid barrier".into(), false);
-        let at = self.memory_mut().alloc(WORKSPACE_BYTES, WORKSPACE_BYTES, limit, owner);
-        let at = at.ok_or_else(|| {
+        let at = memory.alloc(WORKSPACE_BYTES, WORKSPACE_BYTES, limit, owner).ok_or_else(|| {
             Error::new(ErrorKind::Memory, "no memory for the workspace of the grid barrier")
                 .help("raise the memory limit (--max-memory)")
         })?;
-        self.grid_workspace = Some(at);
+        self.workspace = Some(at);
         Ok(())
     }
-    /// Whether later launches have a grid barrier, if their kernels ask for it. They do by default.
-    pub fn allow_grid_barrier(&mut self, allowed: bool) {
-        self.no_grid_barrier = !allowed;
-    }
-    /// The workspace of a launch whose kernel asks for it, or the reason why the launch has none. `room`:
-    /// bytes that are left to the launch.
-    pub(super) fn launch_workspace(&self, launch: &Launch<'_>, room: u64) -> Option<Result<u64, String>> {
-        let workspace = self.grid_workspace.filter(|_| launch.code.reads_grid_workspace())?;
-        if self.no_grid_barrier {
+    /// The workspace of a launch whose kernel asks for it, or the reason why the launch has none. `race`:
+    /// with the race check; `room`: bytes that are left to the launch.
+    pub(super) fn of(&self, launch: &Launch<'_>, race: bool, room: u64) -> Option<Result<u64, String>> {
+        let workspace = self.workspace.filter(|_| launch.code.reads_grid_workspace())?;
+        if self.forbidden {
             return Some(Err("this launch is not cooperative".into()));
         }
-        let race = self.options().checks.has(Check::Race);
         Some(all_resident(launch, race, room).map(|()| workspace))
     }
 }

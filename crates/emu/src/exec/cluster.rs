@@ -114,7 +114,7 @@ impl Cluster {
         (self.next, self.recorded_bytes) = (0, 0);
     }
     /// Whether the cluster need not run now, since it most likely waits for the grid barrier, which is still
-    /// in the same phase. It runs all the same after [`MAX_SKIPPED`] turns, as it may wait for something else.
+    /// in the same phase. It runs all the same after [`MAX_SKIPPED`] turns: it may wait for something else.
     pub fn skips(&mut self, phase: Option<bool>) -> bool {
         let skips = phase.is_some() && self.waits_in == phase && self.skipped < MAX_SKIPPED;
         self.skipped = if skips { self.skipped + 1 } else { 0 };

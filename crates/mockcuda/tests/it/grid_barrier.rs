@@ -8,8 +8,8 @@ use crate::turn;
 
 /// Stores whether `this_grid().is_valid()`; `sync` also ends by a `trap` if it is not.
 const MODULE: &str = ".version 8.0\n.target sm_80\n.address_size 64\n\
-    .func (.reg .b64 %out) workspace ()\n{\n.reg .b32 %r<3>;\nmov.u32 %r1, %envreg2;\nmov.u32 %r2, %envreg1;\n\
-    mov.b64 %out, {%r1, %r2};\nret;\n}\n\
+    .func (.reg .b64 %out) workspace ()\n{\n.reg .b32 %r<3>;\n\
+    mov.u32 %r1, %envreg2;\nmov.u32 %r2, %envreg1;\nmov.b64 %out, {%r1, %r2};\nret;\n}\n\
     .visible .entry valid(.param .u64 at)\n{\n.reg .b64 %rd<3>;\n.reg .pred %p<2>;\n.reg .b32 %r<2>;\n\
     ld.param.u64 %rd1, [at];\ncall (%rd2), workspace, ();\nsetp.ne.s64 %p1, %rd2, 0;\n\
     selp.u32 %r1, 1, 2, %p1;\nst.global.u32 [%rd1], %r1;\nret;\n}\n\
