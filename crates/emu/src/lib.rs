@@ -38,6 +38,6 @@ pub mod testing;
 pub use calibration::Calibration;
 pub use check::Checks;
 pub use dataflow::{FlowRequest, Others};
-pub use device::{Emulator, HOST_MEMORY, Options, Refusal, unsupported};
+pub use device::{Emulator, HOST_MEMORY, MAX_COOPERATIVE_CTAS, Options, Refusal, unsupported};
 pub use exec::time::EPOCH;
 pub use prlx_lanes::Simd;

@@ -28,6 +28,7 @@ pub mod code {
     pub const NOT_READY: i32 = 600;
     pub const ILLEGAL_ADDRESS: i32 = 700;
     pub const LAUNCH_TIMEOUT: i32 = 702;
+    pub const COOPERATIVE_LAUNCH_TOO_LARGE: i32 = 720;
     pub const NOT_SUPPORTED: i32 = 801;
     pub const CAPTURE_UNSUPPORTED: i32 = 900;
     pub const CAPTURE_INVALIDATED: i32 = 901;

@@ -7,8 +7,8 @@ use prlx_driver::LaunchConfig;
 pub enum Work {
     /// Does nothing, but waits for the work before it.
     Nothing,
-    /// Launches a kernel.
-    Launch { function: u64, config: LaunchConfig, params: Vec<u8> },
+    /// Launches a kernel. `cooperative`: with all CTAs resident.
+    Launch { function: u64, config: LaunchConfig, params: Vec<u8>, cooperative: bool },
     /// Copies from host to device.
     Write { to: u64, bytes: HostBytes },
     /// Copies from device to host.

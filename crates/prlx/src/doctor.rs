@@ -44,6 +44,7 @@ pub fn check() -> Vec<Finding> {
     ] {
         all.push(tool(name, program, variable, allows));
     }
+    all.push(hip());
     all.push(python());
     all
 }
@@ -89,6 +90,18 @@ fn tool(name: &'static str, program: &str, variable: &str, allows: &'static str)
         None => format!("not on PATH, not in CUDA_HOME/bin, and {variable} names none"),
     };
     Finding { name, found: found.is_some(), detail, allows }
+}
+
+/// The compiler of `.hip` files.
+fn hip() -> Finding {
+    let (found, detail) = match prlx_driver::hip_compiler() {
+        Some(path) => {
+            let version = version_line(&path).unwrap_or_else(|| "prints no version".into());
+            (true, format!("{version} ({})", path.display()))
+        }
+        None => (false, "neither hipcc nor clang is on PATH, and PRLX_HIPCC names none".into()),
+    };
+    Finding { name: "hip", found, detail, allows: "launch files whose module is a .hip file" }
 }
 
 fn find(program: &str, variable: &str) -> Option<PathBuf> {

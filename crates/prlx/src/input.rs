@@ -81,7 +81,7 @@ impl FileKind {
 
     /// Whether `prlx new` writes a launch file for it.
     pub fn is_code(self) -> bool {
-        matches!(self, FileKind::Ptx | FileKind::CudaSource | FileKind::Image)
+        matches!(self, FileKind::Ptx | FileKind::CudaSource | FileKind::HipSource | FileKind::Image)
     }
 }
 
@@ -123,7 +123,8 @@ pub(crate) fn compile_hip(path: &Path) -> String {
     let (name, object) = (shell(path), shell(&path.with_extension("co")));
     format!(
         "compile it first, and name the code object: clang -x hip --offload-arch=gfx942 --offload-device-only \
-         --no-gpu-bundle-output -O3 -g {name} -o {object}"
+         --no-gpu-bundle-output -O3 -gline-tables-only {name} -o {object}; a launch file takes it as it is: \
+         prlx new {name}"
     )
 }
 
@@ -245,10 +246,9 @@ pub fn require_recording(path: &Path) -> Result<()> {
         FileKind::Program => format!("record it with: prlx record -- {}", program(path)),
         FileKind::Python => format!("record it with: prlx record -- python3 {name}"),
         FileKind::Array => format!("if it is a profiler's buffer: prlx timeline {name}"),
-        FileKind::Ptx | FileKind::CudaSource | FileKind::Image | FileKind::AmdCode => {
+        FileKind::Ptx | FileKind::CudaSource | FileKind::HipSource | FileKind::Image | FileKind::AmdCode => {
             format!("write a launch file for it with: prlx new {name}")
         }
-        FileKind::HipSource => compile_hip(path),
     };
     Err(refuse(path, kind, "a recording", help))
 }

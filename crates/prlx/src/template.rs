@@ -21,8 +21,8 @@ use anyhow::{Context, Result, anyhow};
 use prlx_driver::session::KernelPattern;
 use prlx_driver::signature::{Signature, cluster_unit, limit};
 use prlx_driver::{
-    CompilerOptions, Error, ErrorKind, Job, ParamUse, compile_cuda, element, param_uses, param_uses_amd,
-    quoted, short_name,
+    CompilerOptions, Error, ErrorKind, Job, Language, ParamUse, compile_cuda, compile_hip, element,
+    param_uses, param_uses_amd, quoted, short_name,
 };
 use prlx_isa::amdgpu::object::{self, ValueKind};
 use prlx_isa::ptx;
@@ -69,12 +69,13 @@ pub struct LaunchTemplate {
     pub failure: Option<String>,
 }
 
-/// Writes a launch file for a kernel of the file `code`: PTX, CUDA source, or a file with images. The launch
-/// file will be `output`, and names the module relative to that; with `image`, the module is a new file. A
-/// module with several kernels needs `kernel`: a name as in the module or as in C++, with `*` and `?`.
+/// Writes a launch file for a kernel of the file `code`: PTX, CUDA or HIP source, or a file with images. The
+/// launch file will be `output`, and names the module relative to that; with `image`, the module is a new
+/// file. A module with several kernels needs `kernel`: a name as in the module or as in C++, with `*` and
+/// `?`.
 ///
 /// # Errors
-/// If the file holds no PTX, or no kernel or several kernels match.
+/// If the file holds no code, or no kernel or several kernels match.
 pub fn launch_template(
     code: &Path,
     image: Option<usize>,
@@ -155,14 +156,17 @@ impl AmdCode {
     }
 }
 
-/// The code of a file: a code object of AMD's, or what has or becomes PTX.
+/// The code of a file: a code object of AMD's, HIP source, or what has or becomes PTX.
 fn code_of(path: &Path, image: Option<usize>) -> Result<Code> {
-    if input::identify(path)? != FileKind::AmdCode {
-        let text = ptx_of(path, image)?;
-        let (module, _) = ptx::read(&text);
-        return Ok(Code { content: text.clone().into_bytes(), text, module, amd: None });
-    }
-    let content = prlx_driver::files::read(path)?;
+    let content = match input::identify(path)? {
+        FileKind::AmdCode => prlx_driver::files::read(path)?,
+        FileKind::HipSource => compile_hip(path, &CompilerOptions::default())?,
+        _ => {
+            let text = ptx_of(path, image)?;
+            let (module, _) = ptx::read(&text);
+            return Ok(Code { content: text.clone().into_bytes(), text, module, amd: None });
+        }
+    };
     let images = object::read(&content).with_context(|| path.display().to_string())?;
     let name = input::shell(path);
     let chosen = match (image, &images[..]) {
@@ -203,7 +207,7 @@ fn ptx_of(path: &Path, image: Option<usize>) -> Result<String> {
         FileKind::Python => "write the PTX of the compiled kernel to a file, as \
              `open('kernel.ptx', 'w').write(compiled.asm['ptx'])` for Triton; then: prlx new kernel.ptx"
             .to_owned(),
-        FileKind::HipSource => input::compile_hip(path),
+        FileKind::HipSource => format!("write a launch file for it with: prlx new {name}"),
         FileKind::LaunchFile => format!("its launch runs with: prlx run {name}"),
         FileKind::Recording | FileKind::OldRecording => format!("show it with: prlx inspect {name}"),
         FileKind::Directory | FileKind::Array => {
@@ -292,6 +296,13 @@ fn head(
         out.push_str(
             "# arch = \"sm_80\"  # how to compile it; also defines = { N = 4 }, include = [\"folder\"], \
              flags = [\"-use_fast_math\"]\n",
+        );
+    }
+    if Language::of(&place.display().to_string()) == Some(Language::Hip) {
+        let _ = writeln!(
+            out,
+            "arch   = {}  # how to compile it; also defines = {{ N = 4 }}, include = [\"folder\"], flags = [\"-O1\"]",
+            quoted(Language::Hip.default_arch())
         );
     }
     if let Some(arch) = arch {

@@ -16,6 +16,7 @@ mod field;
 mod following_errors;
 mod front_door;
 mod fuzz_corpus;
+mod hip_sources;
 mod hostile;
 mod launch_files;
 mod loads;

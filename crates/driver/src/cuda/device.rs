@@ -11,7 +11,7 @@
 //!   [host-mapped](Driver::alloc_host_mapped) memory.
 //! - A kernel that never ends blocks the caller, unless a time limit is set ([`Cuda::set_time_limit`]).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use prlx_isa::image::Target;
@@ -25,7 +25,7 @@ use crate::assemble::assemblers::Assemblers;
 use crate::assemble::register_budget::RegisterBudget;
 use crate::assemble::tool::AssembleError;
 use crate::cuda::calls::{attribute, function};
-use crate::cuda::error_codes::lookup;
+use crate::cuda::error_codes::{COOPERATIVE_LAUNCH_TOO_LARGE, lookup};
 use crate::cuda::gpus::{Gpu, gpu};
 use crate::cuda::library::failure::{Failure, sticky};
 use crate::cuda::library::handles::{Context, Device, Function, Module};
@@ -62,6 +62,8 @@ struct LoadedModule {
     signatures: Vec<Signature>,
     /// Whether the module has recursive functions, whose stack depth no assembler can compute.
     recursive: bool,
+    /// The kernels that may ask for the grid barrier of cooperative groups.
+    grid_barrier: BTreeSet<String>,
 }
 
 /// A GPU, with a context that belongs to the thread that created this value.
@@ -196,11 +198,17 @@ impl Cuda {
         };
         let view = ptx.map(|ptx| prlx_isa::ptx::view(&prlx_isa::ptx::parse(ptx).0).0).unwrap_or_default();
         let signatures = Signature::all(&view);
+        let kernels = signatures.iter().map(|s| &s.name);
+        let grid_barrier = kernels.filter(|name| view.reads_grid_workspace(name)).cloned().collect();
         self.next += 1;
-        self.modules.insert(
-            self.next,
-            LoadedModule { module, functions: BTreeMap::new(), signatures, recursive: view.recursive() },
-        );
+        let loaded = LoadedModule {
+            module,
+            functions: BTreeMap::new(),
+            signatures,
+            recursive: view.recursive(),
+            grid_barrier,
+        };
+        self.modules.insert(self.next, loaded);
         Ok(ModuleHandle(self.next))
     }
 
@@ -432,14 +440,22 @@ impl Driver for Cuda {
         // CUDA counts the grid of some kernels in clusters.
         let each = signature.map_or([1; 3], |s| sizes(cluster_unit(&s.limits)));
         let [x, y, z] = sizes(config.grid);
-        let shape = Shape {
+        let mut shape = Shape {
             grid: [x / each[0].max(1), y / each[1].max(1), z / each[2].max(1)],
             block: sizes(config.block),
             cluster: (config.cluster.volume() > 1).then(|| sizes(config.cluster)),
             shared: config.shared,
+            cooperative: loaded.grid_barrier.contains(kernel),
         };
         let timer = library.create_timer().map_err(|e| e.during(kernel))?;
-        let run = library.launch(function, &shape, &params, &timer);
+        let mut run = library.launch(function, &shape, &params, &timer);
+        let too_large = |e: &Failure| shape.cooperative && e.code == COOPERATIVE_LAUNCH_TOO_LARGE;
+        let no_barrier = run.as_ref().is_err_and(too_large);
+        if no_barrier {
+            // The kernel may ask for the barrier and not use it. If it does, `sync()` ends it by a `trap`.
+            shape.cooperative = false;
+            run = library.launch(function, &shape, &params, &timer);
+        }
         // Errors of the kernel itself are reported when the caller waits for it.
         let start = Instant::now();
         let mut ended = run;
@@ -458,7 +474,13 @@ impl Driver for Cuda {
         }
         let nanos = ended.and_then(|()| library.synchronize()).and_then(|()| library.timer_elapsed(&timer));
         library.destroy_timer(timer);
-        let nanos = nanos.map_err(|e| self.fault(e, kernel, config))?;
+        let nanos = nanos.map_err(|e| match self.fault(e, kernel, config) {
+            error if no_barrier && error.kind == ErrorKind::Fault => error.help(
+                "the kernel had no grid barrier (`this_grid().sync()`): its CTAs cannot all be resident on this \
+                 GPU, so launch fewer or smaller CTAs, or record less",
+            ),
+            error => error,
+        })?;
         Ok(LaunchStats { warp_instructions: 0, nanos: Nanos(nanos) })
     }
 }

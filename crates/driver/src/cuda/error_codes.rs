@@ -64,7 +64,7 @@ codes! {
     717 INVALID_ADDRESS_SPACE Fault "";
     718 INVALID_PC Fault "";
     719 LAUNCH_FAILED Fault "";
-    720 COOPERATIVE_LAUNCH_TOO_LARGE Launch "";
+    720 COOPERATIVE_LAUNCH_TOO_LARGE Launch "all CTAs of a cooperative launch must be resident: launch fewer or smaller CTAs";
     801 NOT_SUPPORTED Unsupported "";
     802 SYSTEM_NOT_READY Device "the system's NVIDIA services are not up (nvidia-fabricmanager on machines with NVSwitch)";
     803 SYSTEM_DRIVER_MISMATCH Device "libcuda and the kernel's driver are of different versions: after an update, restart";
@@ -80,6 +80,9 @@ codes! {
     912 INVALID_CLUSTER_SIZE Launch "";
     999 UNKNOWN Device "the driver failed inside; `dmesg` may say more";
 }
+
+/// Not all CTAs of a cooperative launch can be resident at the same time.
+pub const COOPERATIVE_LAUNCH_TOO_LARGE: i32 = 720;
 
 /// Looks up an error code.
 pub fn lookup(code: i32) -> Option<&'static Code> {

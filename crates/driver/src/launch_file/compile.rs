@@ -1,17 +1,22 @@
-//! Compiles `.cu` files to PTX with the CUDA compiler on this machine.
+//! Compiles source files of a launch file with a compiler on this machine: `.cu` files to PTX, and `.hip`
+//! files to a code object of AMD's.
 //!
-//! The compiler is `$PRLX_NVCC`, else `nvcc` (on `PATH`, in `$CUDA_HOME` or `$CUDA_PATH`), else `clang`. The
-//! PTX is for `sm_80`, optimised, with source lines, unless the launch file says otherwise: `arch`,
-//! `defines`, `include` and `flags`.
+//! The CUDA compiler is `$PRLX_NVCC`, else `nvcc` (on `PATH`, in `$CUDA_HOME` or `$CUDA_PATH`), else `clang`.
+//! The HIP compiler is `$PRLX_HIPCC`, else `hipcc` (on `PATH`, in `$ROCM_PATH`, `$HIP_PATH` or `/opt/rocm`),
+//! else `clang`. The code is for `sm_80` or `gfx942`, optimised, with source lines, unless the launch file
+//! says otherwise: `arch`, `defines`, `include` and `flags`.
 //!
 //! # Limitations
 //! Only flags that change the code are allowed ([`FLAGS`]), so that a launch file can neither start other
-//! programs nor choose where to write.
+//! programs nor choose where to write. Without ROCm, clang has neither HIP's headers nor the functions of its
+//! device library.
 
 use std::env;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use prlx_isa::amdgpu::object::TargetId;
 
 use crate::error::{Error, ErrorKind};
 use crate::files;
@@ -23,6 +28,31 @@ const NVCC: &[&str] = &["-O3", "-lineinfo", "--ptx"];
 /// Options for clang. `-gline-directives-only` gives `.loc` lines without disabling optimisation in `ptxas`,
 /// as `-g` would.
 const CLANG: &[&str] = &["-x", "cuda", "--cuda-device-only", "-O3", "-gline-directives-only", "-S"];
+
+/// Options for a HIP compiler: one code object, without code for the host.
+const HIP: &[&str] = &[
+    "-x",
+    "hip",
+    "--offload-device-only",
+    "--no-gpu-bundle-output",
+    "-O3",
+    "-gline-tables-only",
+    "-fdebug-compilation-dir=.",
+];
+
+/// Options for clang where there is no ROCm.
+const WITHOUT_ROCM: &[&str] = &["-nogpuinc", "-nogpulib"];
+
+/// What errors of clang contain if a source needs ROCm: its headers, its names, or its device library.
+const MISSING_ROCM: &[&str] =
+    &["file not found", "undefined symbol", "name '__", "identifier '__", "'threadIdx'", "'blockIdx'"];
+
+/// Where ROCm is installed by default.
+const ROCM: &str = "/opt/rocm";
+
+/// Names of clang, the newest first. Distributions add the version.
+const CLANGS: &[&str] =
+    &["amdclang++", "clang-23", "clang-22", "clang-21", "clang-20", "clang-19", "clang-18", "clang"];
 
 /// Beginnings of the flags that a launch file may give.
 const FLAGS: &[&str] = &[
@@ -70,10 +100,54 @@ const FLAGS: &[&str] = &[
     "-m64",
 ];
 
-/// How a launch file wants its `.cu` module compiled.
+/// Beginnings of the flags that a launch file may give beside [`FLAGS`] for a `.hip` file.
+const HIP_FLAGS: &[&str] = &[
+    "-fgpu-approx-transcendentals",
+    "-fgpu-flush-denormals-to-zero",
+    "-fms-extensions",
+    "-ffp-model=",
+    "-mcode-object-version=",
+    "-mcumode",
+    "-mno-cumode",
+    "-mno-wavefrontsize64",
+    "-munsafe-fp-atomics",
+    "-mwavefrontsize64",
+    "-nogpuinc",
+    "-nogpulib",
+];
+
+/// A language whose source files a launch file may name as its module.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Language {
+    /// CUDA, compiled to PTX.
+    Cuda,
+    /// HIP, compiled to a code object of AMD's.
+    Hip,
+}
+
+impl Language {
+    /// The language of a module by its name; `None` if the module is not compiled.
+    pub fn of(module: &str) -> Option<Language> {
+        let extension = Path::new(module).extension()?;
+        match () {
+            () if extension == "cu" => Some(Language::Cuda),
+            () if extension == "hip" => Some(Language::Hip),
+            () => None,
+        }
+    }
+    /// The target of a launch file without `arch`.
+    pub fn default_arch(self) -> &'static str {
+        match self {
+            Language::Cuda => "sm_80",
+            Language::Hip => "gfx942",
+        }
+    }
+}
+
+/// How a launch file wants its `.cu` or `.hip` module compiled.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct CompilerOptions {
-    /// The target, such as `sm_90`; `None` for `sm_80`.
+    /// The target, such as `sm_90`; `None` for that of the language.
     arch: Option<String>,
     /// Other flags, in order.
     flags: Vec<String>,
@@ -83,13 +157,22 @@ pub struct CompilerOptions {
 
 impl CompilerOptions {
     /// Reads `arch`, `defines`, `include` and `flags` of a launch file.
-    pub(super) fn read(file: &Table<'_>) -> Result<CompilerOptions, Error> {
+    pub(super) fn read(file: &Table<'_>, language: Language) -> Result<CompilerOptions, Error> {
         let mut out = CompilerOptions::default();
         if let Some(arch) = file.get("arch") {
             let text = arch.text()?;
-            let number = text.strip_prefix("sm_").unwrap_or_default();
-            if number.is_empty() || !number.bytes().all(|b| b.is_ascii_alphanumeric()) {
-                return Err(arch.error(format_args!("`{text}` is no target")).help("as arch = \"sm_90\""));
+            match language {
+                Language::Cuda => {
+                    let number = text.strip_prefix("sm_").unwrap_or_default();
+                    if number.is_empty() || !number.bytes().all(|b| b.is_ascii_alphanumeric()) {
+                        let e = arch.error(format_args!("`{text}` is no target"));
+                        return Err(e.help("as arch = \"sm_90\""));
+                    }
+                }
+                Language::Hip => {
+                    let parsed = TargetId::parse(text);
+                    parsed.map_err(|why| arch.error(why).help("as arch = \"gfx942\""))?;
+                }
             }
             out.arch = Some(text.to_owned());
         }
@@ -119,10 +202,11 @@ impl CompilerOptions {
         if let Some(flags) = file.get("flags") {
             for flag in flags.list()? {
                 let text = flag.text()?;
-                if !FLAGS.iter().any(|allowed| text.starts_with(allowed)) {
+                let more = if language == Language::Hip { HIP_FLAGS } else { &[] };
+                if !FLAGS.iter().chain(more).any(|allowed| text.starts_with(allowed)) {
                     return Err(flag.error(format_args!("the flag `{text}` is not allowed here")).help(
                         "allowed are flags that change the code, each with its value in one text, as \
-                         \"-maxrregcount=32\"; for others, compile the file and name the .ptx file",
+                         \"-maxrregcount=32\"; for others, compile the file, and name the .ptx file or the code object",
                     ));
                 }
                 out.flags.push(text.to_owned());
@@ -137,21 +221,53 @@ impl CompilerOptions {
 /// # Errors
 /// If there is no such file or no compiler, or it reports an error.
 pub fn ptx(path: &Path, options: &CompilerOptions) -> Result<Vec<u8>, Error> {
-    if let Err(e) = files::open(path) {
-        return Err(Error::new(ErrorKind::File, format!("cannot read {}: {e}", path.display())));
-    }
+    readable(path)?;
     let (compiler, own) = find().ok_or_else(|| {
         Error::new(ErrorKind::Unsupported, format!("{}: no CUDA compiler is there to make PTX from it", path.display()))
             .help("install nvcc (or set PRLX_NVCC to it) or clang, or compile it elsewhere with `nvcc -O3 -lineinfo --ptx` and name the .ptx file")
     })?;
-    run(&compiler, &arguments(own, options, path), path)
+    let arch = options.arch.as_deref().unwrap_or(Language::Cuda.default_arch());
+    let arch = if own == NVCC { format!("-arch={arch}") } else { format!("--cuda-gpu-arch={arch}") };
+    run(&compiler, &arguments(own, arch, options, path), path)
 }
 
-/// The compiler's arguments: its `own` ones, then those that the launch file wants.
-fn arguments(own: &[&str], options: &CompilerOptions, path: &Path) -> Vec<OsString> {
+/// Compiles a `.hip` file to a code object.
+///
+/// # Errors
+/// If there is no such file or no compiler, or it reports an error.
+pub fn code_object(path: &Path, options: &CompilerOptions) -> Result<Vec<u8>, Error> {
+    readable(path)?;
+    let arch = options.arch.as_deref().unwrap_or(Language::Hip.default_arch());
+    let (compiler, rocm) = find_hip().ok_or_else(|| {
+        let what = format!("{}: no HIP compiler is there to make a code object from it", path.display());
+        let command = [&["clang"], HIP].concat().join(" ");
+        Error::new(ErrorKind::Unsupported, what).help(format!(
+            "install clang and its linker (Debian: clang-22 and lld-22 from apt.llvm.org) or ROCm, set \
+             PRLX_HIPCC to hipcc or clang, or compile it elsewhere with `{command} \
+             --offload-arch={arch}` and name the code object"
+        ))
+    })?;
+    let own = if rocm { HIP.to_vec() } else { [HIP, WITHOUT_ROCM].concat() };
+    let made = run(&compiler, &arguments(&own, format!("--offload-arch={arch}"), options, path), path);
+    made.map_err(|e| match MISSING_ROCM.iter().any(|text| e.message.contains(text)) {
+        true if !rocm => e.help(
+            "no ROCm is installed, so clang has no HIP headers and no device library: install ROCm (or set \
+             ROCM_PATH), or name a folder with headers by `include`",
+        ),
+        _ => e,
+    })
+}
+
+/// Fails if a file cannot be read.
+fn readable(path: &Path) -> Result<(), Error> {
+    let read = |e| Error::new(ErrorKind::File, format!("cannot read {}: {e}", path.display()));
+    files::open(path).map(drop).map_err(read)
+}
+
+/// The compiler's arguments: its `own` ones, the one for the target, then those that the launch file wants.
+fn arguments(own: &[&str], arch: String, options: &CompilerOptions, path: &Path) -> Vec<OsString> {
     let mut flags: Vec<OsString> = own.iter().map(Into::into).collect();
-    let arch = options.arch.as_deref().unwrap_or("sm_80");
-    flags.push(if own == NVCC { format!("-arch={arch}") } else { format!("--cuda-gpu-arch={arch}") }.into());
+    flags.push(arch.into());
     let folder = path.parent().unwrap_or(Path::new(""));
     for include in &options.include {
         flags.push("-I".into());
@@ -164,7 +280,7 @@ fn arguments(own: &[&str], options: &CompilerOptions, path: &Path) -> Vec<OsStri
 fn run(compiler: &Path, flags: &[OsString], path: &Path) -> Result<Vec<u8>, Error> {
     let failed = |what: String| Error::new(ErrorKind::Module, what);
     let folder = temporary_folder().map_err(|e| failed(format!("cannot create a temporary folder: {e}")))?;
-    let out = folder.path().join("kernel.ptx");
+    let out = folder.path().join("kernel.out");
     let run = Command::new(compiler).args(flags).arg("-o").arg(&out).arg(path).output();
     let run = run.map_err(|e| failed(format!("cannot start {}: {e}", compiler.display())))?;
     if !run.status.success() {
@@ -177,7 +293,7 @@ fn run(compiler: &Path, flags: &[OsString], path: &Path) -> Result<Vec<u8>, Erro
         )));
     }
     std::fs::read(&out)
-        .map_err(|e| failed(format!("{} gave no PTX for {}: {e}", compiler.display(), path.display())))
+        .map_err(|e| failed(format!("{} gave no code for {}: {e}", compiler.display(), path.display())))
 }
 
 /// Finds the compiler and its options.
@@ -193,11 +309,37 @@ fn find() -> Option<(PathBuf, &'static [&'static str])> {
     nvcc.map(|p| (p, NVCC)).or_else(|| clang().map(|p| (p, CLANG)))
 }
 
+/// The compiler of `.hip` files; `None` if there is none.
+pub fn hip_compiler() -> Option<PathBuf> {
+    find_hip().map(|(path, _)| path)
+}
+
+/// Finds the HIP compiler, and whether it has a ROCm installation.
+fn find_hip() -> Option<(PathBuf, bool)> {
+    let homes = ["ROCM_PATH", "HIP_PATH"].into_iter().filter_map(env::var_os).filter(|home| !home.is_empty());
+    let homes: Vec<PathBuf> =
+        homes.map(PathBuf::from).chain([ROCM.into()]).filter(|home| home.is_dir()).collect();
+    let is_hipcc = |path: &Path| path.file_name().is_some_and(|n| n.to_string_lossy().contains("hipcc"));
+    let rocm = |compiler: &Path| is_hipcc(compiler) || !homes.is_empty();
+    if let Some(named) = env::var_os("PRLX_HIPCC").filter(|v| !v.is_empty()) {
+        let named = PathBuf::from(named);
+        let rocm = rocm(&named);
+        return Some((named, rocm));
+    }
+    let path: OsString = env::var_os("PATH").unwrap_or_default();
+    let bins = homes.iter().map(|home| home.join("bin"));
+    let hipcc = env::split_paths(&path).chain(bins).map(|dir| dir.join("hipcc")).find(|p| p.is_file());
+    let on_path = |name: &&str| env::split_paths(&path).map(|dir| dir.join(name)).find(|p| p.is_file());
+    let compiler = hipcc.or_else(|| CLANGS.iter().find_map(on_path))?;
+    let rocm = rocm(&compiler);
+    Some((compiler, rocm))
+}
+
 #[cfg(test)]
 mod tests {
     use std::path::Path;
 
-    use super::{CompilerOptions, NVCC, arguments, run};
+    use super::{CompilerOptions, Language, NVCC, arguments, run};
     use crate::temporary::temporary_folder;
     use crate::temporary::tests::among_prepared_links;
 
@@ -208,10 +350,16 @@ mod tests {
             flags: vec!["-DN=4".into()],
             include: vec!["inc".into()],
         };
-        let said = arguments(NVCC, &options, Path::new("folder/k.cu"));
+        let said = arguments(NVCC, "-arch=sm_90".into(), &options, Path::new("folder/k.cu"));
         assert_eq!(said, ["-O3", "-lineinfo", "--ptx", "-arch=sm_90", "-I", "folder/inc", "-DN=4"]);
-        let clang = arguments(&["-S"], &CompilerOptions::default(), Path::new("k.cu"));
-        assert_eq!(clang, ["-S", "--cuda-gpu-arch=sm_80"]);
+        let clang = arguments(&["-S"], "-x".into(), &CompilerOptions::default(), Path::new("k.cu"));
+        assert_eq!(clang, ["-S", "-x"]);
+    }
+
+    #[test]
+    fn the_extension_says_the_language() {
+        let all = ["a/k.cu", "k.hip", "k.ptx", "hip"].map(Language::of);
+        assert_eq!(all, [Some(Language::Cuda), Some(Language::Hip), None, None]);
     }
 
     #[test]

@@ -5,7 +5,7 @@ pub(super) const KEYS: &[&str] = &[
     "variable", "before", "defines", "include", "flags",
 ];
 
-/// Keys that say how to compile a `.cu` module; `arch` does so as well.
+/// Keys that say how to compile a `.cu` or `.hip` module; `arch` does so as well.
 pub(super) const COMPILER_KEYS: &[&str] = &["defines", "include", "flags"];
 
 /// Keys of a launch that runs before the one that the file describes.

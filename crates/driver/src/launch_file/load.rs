@@ -12,7 +12,7 @@ use crate::launch_file;
 use crate::launch_file::amd;
 use crate::launch_file::arguments::arguments;
 use crate::launch_file::before;
-use crate::launch_file::compile::{self, CompilerOptions};
+use crate::launch_file::compile::{self, CompilerOptions, Language};
 use crate::launch_file::files::{Files, load};
 use crate::launch_file::kernel;
 use crate::launch_file::keys::{COMPILER_KEYS, KEYS};
@@ -20,7 +20,7 @@ use crate::launch_file::shape::config;
 use crate::launch_file::table::{Source, Table};
 
 impl Job {
-    /// Reads a launch file with the module and the files that it names. A `.cu` module is compiled.
+    /// Reads a launch file with the module and the files that it names. A `.cu` or `.hip` module is compiled.
     ///
     /// # Errors
     /// If a file cannot be read or a key is wrong. The error names the file, the line, the key, and what to
@@ -35,17 +35,18 @@ impl Job {
             files::read(&file)
                 .map_err(|e| Error::new(ErrorKind::File, format!("cannot read {}: {e}", file.display())))
         };
-        let mut job = read(&name, &text, &files, &|module, options| match is_cuda(module) {
-            true => compile::ptx(&folder.join(module), options),
-            false => files(module),
+        let mut job = read(&name, &text, &files, &|module, options| match Language::of(module) {
+            Some(Language::Cuda) => compile::ptx(&folder.join(module), options),
+            Some(Language::Hip) => compile::code_object(&folder.join(module), options),
+            None => files(module),
         })?;
         job.folder = folder.to_owned();
         job.source = folder.join(&job.source);
         Ok(job)
     }
 
-    /// Reads the text of a launch file. `files` returns the content of a named file; for a `.cu` file it
-    /// returns PTX. [`Job::folder`] stays empty and [`Job::source`] as written.
+    /// Reads the text of a launch file. `files` returns the content of a named file; for a `.cu` or
+    /// `.hip` file, what it is compiled to. [`Job::folder`] stays empty and [`Job::source`] as written.
     ///
     /// # Errors
     /// If a key is wrong or `files` fails.
@@ -54,12 +55,7 @@ impl Job {
     }
 }
 
-/// Whether a module is source text that must be compiled.
-fn is_cuda(module: &str) -> bool {
-    Path::new(module).extension().is_some_and(|e| e == "cu")
-}
-
-/// A function that returns the content of a module, compiled with the options if it is CUDA.
+/// A function that returns the content of a module, compiled with the options if it is source text.
 type Modules<'a> = dyn Fn(&str, &CompilerOptions) -> Result<Vec<u8>, Error> + 'a;
 
 /// Reads the text of a launch file called `name`.
@@ -69,9 +65,12 @@ fn read(name: &str, text: &str, files: &Files<'_>, modules: &Modules<'_>) -> Res
     let file = Table::new(source, "", root.get_ref(), 0, KEYS)?;
     let named = file.need("module")?;
     let module = named.text()?.to_owned();
-    let options = if is_cuda(&module) { CompilerOptions::read(&file)? } else { CompilerOptions::default() };
-    if let Some(key) = file.present(COMPILER_KEYS).first().filter(|_| !is_cuda(&module)) {
-        return Err(file.need(key)?.error(format_args!("{module} is not compiled; only a .cu file is")));
+    let language = Language::of(&module);
+    let options =
+        language.map_or_else(|| Ok(CompilerOptions::default()), |l| CompilerOptions::read(&file, l))?;
+    if let Some(key) = file.present(COMPILER_KEYS).first().filter(|_| language.is_none()) {
+        let what = format_args!("{module} is not compiled; only .cu and .hip files are");
+        return Err(file.need(key)?.error(what));
     }
     let bytes = load(&|module| modules(module, &options), named, &module)?;
     let (text, object, view) = if object::is_binary(&bytes) {

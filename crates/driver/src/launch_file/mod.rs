@@ -19,7 +19,7 @@ pub(crate) mod table;
 mod tensor_map;
 mod write;
 
-pub use compile::{CompilerOptions, ptx as compile_cuda};
+pub use compile::{CompilerOptions, Language, code_object as compile_hip, hip_compiler, ptx as compile_cuda};
 pub use files::Files;
 pub use param_uses::{ParamUse, param_uses};
 pub use param_uses_amd::param_uses_amd;

@@ -168,7 +168,7 @@ fn only_cuda_is_compiled() {
     assert_eq!(load("k.cu", "defines = ['N=4', 'DEBUG']"), Ok(()));
     assert_eq!(
         load("k.ptx", "defines = { N = 4 }").unwrap_err(),
-        "a.toml:1: `defines`: k.ptx is not compiled; only a .cu file is"
+        "a.toml:1: `defines`: k.ptx is not compiled; only .cu and .hip files are"
     );
     for (keys, message) in [
         ("arch = 'hopper'", "a.toml:1: `arch`: `hopper` is no target"),

@@ -32,6 +32,9 @@ impl CtaClock {
             Err(i) => self.over.insert(i, (thread, time)),
         }
     }
+    fn covers(&self, other: &CtaClock) -> bool {
+        self.floor >= other.floor && other.over.iter().all(|&(thread, time)| self.time(thread) >= time)
+    }
     fn join(&mut self, other: &CtaClock) {
         if other.floor > self.floor {
             self.floor = other.floor;
@@ -93,6 +96,14 @@ impl VectorClock {
         let floor = part.floor;
         part.over.retain(|o| o.1 > floor);
     }
+    /// Whether joining `other` would change nothing.
+    fn covers(&self, other: &VectorClock) -> bool {
+        let mut parts = self.0.iter();
+        let mut covers = |(cta, part): &(CtaNumber, CtaClock)| {
+            parts.find(|(c, _)| c >= cta).is_some_and(|(c, own)| c == cta && own.covers(part))
+        };
+        self.0.len() >= other.0.len() && other.0.iter().all(&mut covers)
+    }
     /// Adds everything that another clock has.
     pub fn join(&mut self, other: &VectorClock) {
         for (cta, part) in &other.0 {
@@ -111,8 +122,11 @@ pub fn joined(a: &Arc<VectorClock>, b: &Arc<VectorClock>) -> Arc<VectorClock> {
     if Arc::ptr_eq(a, b) || b.0.is_empty() || a == b {
         return a.clone();
     }
-    if a.0.is_empty() {
+    if a.0.is_empty() || b.covers(a) {
         return b.clone();
+    }
+    if a.covers(b) {
+        return a.clone();
     }
     let mut both = (**a).clone();
     both.join(b);

@@ -165,6 +165,11 @@ pub enum SpecialRegister {
     DynamicShared,
     /// `%total_smem_size`, `%aggr_smem_size`
     TotalShared,
+    /// `%envreg1` (the upper half) and `%envreg2`: the address of the workspace of the grid barrier.
+    GridWorkspace {
+        /// Whether it is the upper half.
+        high: bool,
+    },
     /// A register that always has this value.
     Value(u32),
     /// Four bytes of the kernel's parameters, at this offset.
@@ -287,6 +292,10 @@ impl Code {
     /// Whether the code uses tensor memory.
     pub fn uses_tensor_memory(&self) -> bool {
         !self.tensor_ops.is_empty() || !self.tensor_warp_ops.is_empty()
+    }
+    /// Whether the code asks for the workspace of the grid barrier.
+    pub fn reads_grid_workspace(&self) -> bool {
+        self.specials.iter().any(|(_, s)| matches!(s, SpecialRegister::GridWorkspace { .. }))
     }
     /// The plane of each register of a function; none if the kernel cannot reach it.
     pub fn planes_of(&self, f: FuncId) -> &[u16] {

@@ -551,6 +551,8 @@ fn special(name: &str) -> Option<SpecialRegister> {
         "%cluster_ctarank" => SpecialRegister::ClusterRank,
         "%cluster_nctarank" => SpecialRegister::ClusterSize,
         "%is_explicit_cluster" => SpecialRegister::ExplicitCluster,
+        "%envreg1" => SpecialRegister::GridWorkspace { high: true },
+        "%envreg2" => SpecialRegister::GridWorkspace { high: false },
         "%current_graph_exec" => SpecialRegister::Value(0),
         _ if name.starts_with("%envreg") || name.starts_with("%pm") => SpecialRegister::Value(0),
         _ => {

@@ -42,6 +42,12 @@ pub fn call(b: &mut Binder<'_>, inst: &Inst) -> Result<(), EmuError> {
                         "it launches a kernel from a kernel, which the CPU device cannot do",
                     ));
                 }
+                (None, name) if name.starts_with("cudaCG") => {
+                    return Err(unsupported(format!(
+                        "`{name}` of the CUDA device runtime synchronises several GPUs (`this_multi_grid()`), or the \
+                         grid before CUDA 11; the CPU device has `this_grid()` of CUDA 11 and later"
+                    )));
+                }
                 (None, name) => return Err(unsupported(format!("`{name}` has no body in this module"))),
             }
         }

@@ -12,7 +12,7 @@ use prlx_driver::{
 use prlx_isa::InstructionSet;
 use prlx_isa::view::{Function, Module, Space, Symbol};
 use prlx_plan::Plan;
-use prlx_trace::check::Findings;
+use prlx_trace::check::{Check, Findings};
 use prlx_trace::dataflow::DataFlow;
 use prlx_trace::launch::CPU_DEVICE;
 use prlx_trace::{Dim3, Nanos, Printed, WarpSize};
@@ -25,9 +25,10 @@ use crate::copies::tensor;
 use crate::dataflow::{FlowRequest, Others};
 use crate::decode::{KernelCode, Request, decode};
 use crate::device::code_object::AmdGpu;
+use crate::device::grid_barrier::{self, GridBarrier};
 use crate::device::machine::{LoadedObject, Machine};
 use crate::exec::cta_order;
-use crate::exec::grid::{self, Outcome};
+use crate::exec::grid::{self, Outcome, Stopped};
 use crate::exec::grid_shape;
 use crate::exec::launch::Launch;
 use crate::exec::simd::SimdFunctions;
@@ -153,6 +154,7 @@ pub struct Emulator {
     modules: FxHashMap<u64, Loaded>,
     next: u64,
     heap: Heap,
+    grid_barrier: GridBarrier,
     printed: Printed,
     /// Text that comes before that of the next launch.
     printed_before: Printed,
@@ -209,6 +211,10 @@ impl Emulator {
     /// [`Options::contract`] says.
     pub fn set_contract(&mut self, on: bool) {
         self.options.contract = on;
+    }
+    /// Whether later launches have a grid barrier, if their kernels ask for it. They do by default.
+    pub fn allow_grid_barrier(&mut self, allowed: bool) {
+        self.grid_barrier.forbidden = !allowed;
     }
     /// Takes the text that the last launch printed, and launches before it whose text was kept
     /// ([`Driver::keep_printed`]), also if the launch was stopped.
@@ -304,7 +310,7 @@ impl Emulator {
         buffer.write(0, params);
         let size = m.warp_size();
         let halves = size.lanes() / LANES as u64;
-        let launch = Launch {
+        let mut launch = Launch {
             code: &code,
             module: &m.module,
             source: &m.source,
@@ -315,6 +321,7 @@ impl Emulator {
             config,
             cluster,
             explicit,
+            grid_workspace: None,
             params: &buffer,
             stride: u64::from(code.local_bytes.next_multiple_of(16)),
             warp_size: size,
@@ -325,7 +332,7 @@ impl Emulator {
             turn: o.turn,
             epoch: o.epoch,
             cancel: &o.cancel,
-            chosen: o.dataflow.as_ref().and_then(|request| {
+            chosen: o.dataflow.as_ref().filter(|_| !code.reads_grid_workspace()).and_then(|request| {
                 let ctas = request.ctas.as_ref().filter(|_| request.others == Others::Skipped)?;
                 Some(grid_shape::clusters_of(config.grid, cluster, ctas))
             }),
@@ -346,7 +353,15 @@ impl Emulator {
         let checking = Checker::bytes(o.checks, self.memory.used(), room);
         let checker = Mutex::new(Checker::of(o.checks, o.dataflow.clone(), &launch, room));
         let room = room.saturating_sub(checking);
-        let outcome = grid::run(&launch, &checker, threads, room)?;
+        let workspace = self.grid_barrier.of(&launch, o.checks.has(Check::Race), room);
+        if let Some(Ok(at)) = workspace {
+            launch.begin_grid_barrier(at);
+        }
+        let mut outcome = grid::run(&launch, &checker, threads, room)?;
+        if let Some(Err(why)) = &workspace {
+            outcome.stopped =
+                outcome.stopped.map(|s| Stopped { error: grid_barrier::explained(s.error, why), ..s });
+        }
         if let Some(c) = checker.into_inner().ok().flatten() {
             let (findings, dataflow) = c.finish(&launch, outcome.stopped.is_none());
             self.findings.add(findings);
@@ -543,6 +558,8 @@ impl Driver for Emulator {
                 }
             }
         }
+        let limit = self.limit();
+        self.grid_barrier.prepare(&module, &mut self.memory, limit)?;
         // Now, so that its address does not depend on what is allocated between loading and launching.
         if module.symbols.iter().any(|s| s.is_function && s.function.is_none() && s.name == "malloc")
             && !self.heap.ready()

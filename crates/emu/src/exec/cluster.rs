@@ -38,6 +38,9 @@ use crate::mem::Region;
 /// Instructions of a turn of a CTA in a cluster.
 const TURN_BUDGET: u64 = 1 << 12;
 
+/// The most turns that a cluster skips one after the other.
+const MAX_SKIPPED: u32 = 64;
+
 /// The state of a cluster after a turn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Progress {
@@ -57,6 +60,10 @@ pub struct Cluster {
     pub index: u64,
     /// Whether the cluster seemed to wait for another cluster at the end of its last turn.
     pub waits: bool,
+    /// The phase of the grid barrier at the end of a turn in which the cluster only waited.
+    pub waits_in: Option<bool>,
+    /// Turns that it has skipped since its last one.
+    skipped: u32,
     ctas: Vec<Cta>,
     states: Vec<CtaProgress>,
     peers: Arc<Peers>,
@@ -76,6 +83,8 @@ impl Cluster {
         Cluster {
             index: 0,
             waits: false,
+            waits_in: None,
+            skipped: 0,
             ctas,
             states: vec![CtaProgress::Done; n],
             peers,
@@ -97,12 +106,19 @@ impl Cluster {
             };
             cta.start(launch, place, index_of(grid, place));
         }
-        (self.index, self.waits) = (index, false);
+        (self.index, self.waits, self.waits_in) = (index, false, None);
         self.states.fill(CtaProgress::Ready { waits: false });
         self.peers.begin();
         // A seed other than those of the CTAs.
         self.rng = Rng::new(!launch.config.seed, index);
         (self.next, self.recorded_bytes) = (0, 0);
+    }
+    /// Whether the cluster need not run now, since it most likely waits for the grid barrier, which is still
+    /// in the same phase. It runs all the same after [`MAX_SKIPPED`] turns: it may wait for something else.
+    pub fn skips(&mut self, phase: Option<bool>) -> bool {
+        let skips = phase.is_some() && self.waits_in == phase && self.skipped < MAX_SKIPPED;
+        self.skipped = if skips { self.skipped + 1 } else { 0 };
+        skips
     }
     /// The bytes of host memory that a cluster takes.
     pub fn bytes(launch: &Launch<'_>) -> u64 {
@@ -163,9 +179,13 @@ impl Cluster {
             if !alone && let Some(waiting) = self.polling_deadlock(launch, check) {
                 return Err(self.deadlock_error(launch, check, &waiting));
             }
-            if self.budget_used() - begun > budget {
-                // Blocked CTAs wait for the CTAs that seem to wait.
-                let waits = self.states.iter().all(|&s| s != CtaProgress::Ready { waits: false });
+            // Blocked CTAs wait for the CTAs that seem to wait.
+            let waits = self.states.iter().all(|&s| s != CtaProgress::Ready { waits: false });
+            let polls = waits
+                && !hostile
+                && launch.grid_workspace.is_some()
+                && self.states.contains(&CtaProgress::Ready { waits: true });
+            if polls || self.budget_used() - begun > budget {
                 return Ok(Progress::Paused { waits });
             }
         }

@@ -42,6 +42,9 @@ use prlx_lanes::LANES;
 /// waits for another.
 const SPIN_COST: u64 = 64;
 
+/// Instructions for each atomic or volatile access of a loop that polls.
+const POLL_STEPS: u64 = 16;
+
 /// The state of a CTA after a turn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CtaProgress {
@@ -224,7 +227,7 @@ impl Cta {
                 launch.turn
             };
             let rng = hostile.then_some(&mut self.rng);
-            let before = self.state.clock;
+            let (before, spins) = (self.state.clock, self.state.spins);
             let ran = match warp {
                 wave if launch.code.exec.is_some() => {
                     wave::run(wave, launch, &mut self.state, check, burst).map_err(|(half, f)| (at + half, f))
@@ -251,6 +254,13 @@ impl Cta {
             if self.state.clock > launch.max_steps || steps > launch.max_steps || waited_long {
                 let whole = format!("CTA {}", self.state.position);
                 return Err(deadlock::step_limit(launch, &whole, launch.max_steps, &[self.paused()]));
+            }
+            let polls = !hostile
+                && launch.grid_workspace.is_some()
+                && (self.state.spins - spins) * POLL_STEPS > self.state.clock - before
+                && self.warps.iter().filter(|w| w.ready() != 0).count() <= halves;
+            if polls {
+                return Ok(CtaProgress::Ready { waits: true });
             }
             let used = self.budget_used() - begun;
             if used > budget || self.at_cluster_barrier() && self.missing_at_cluster_barrier().is_none() {

@@ -153,7 +153,10 @@ pub fn run(
         results: Mutex::default(),
         threads,
         handover: Mutex::new(Handover { threads, clusters: Vec::new() }),
-        resident: (memory_limit.min(MAX_PAUSED_BYTES) / bytes / threads).clamp(1, MAX_RESIDENT) as usize,
+        resident: match launch.grid_workspace {
+            Some(_) => usize::try_from(count).unwrap_or(usize::MAX),
+            None => (memory_limit.min(MAX_PAUSED_BYTES) / bytes / threads).clamp(1, MAX_RESIDENT) as usize,
+        },
         memory_limit,
         recorded_bytes: AtomicU64::new(0),
     };
@@ -242,6 +245,10 @@ impl Grid<'_> {
             }
             turn %= active.len();
             let cluster = &mut active[turn];
+            if cluster.skips(self.launch.barrier_phase()) {
+                turn += 1;
+                continue;
+            }
             let share = match &mut rng {
                 None if cluster.waits => WAITING_TURN,
                 None => TURN,
@@ -279,6 +286,7 @@ impl Grid<'_> {
                 }
                 Ok(Progress::Paused { waits }) => {
                     cluster.waits = waits;
+                    cluster.waits_in = self.launch.barrier_phase().filter(|_| waits);
                     if waits {
                         window = active.len().saturating_add(1).min(self.resident).max(window);
                     }

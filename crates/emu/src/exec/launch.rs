@@ -18,6 +18,15 @@ use crate::mem::{Memory, Region};
 /// The budget of a wait, whatever the step limit.
 const LEAST_WAIT: u64 = 500_000_000;
 
+/// Bytes of the workspace of the grid barrier (`grid_workspace` in CUDA's `driver_abi.h`).
+pub const WORKSPACE_BYTES: u64 = 8;
+
+/// Offset of the barrier in the workspace. The word before it holds the size of the workspace.
+const WORKSPACE_BARRIER: u64 = 4;
+
+/// The most steps of a warp's turn under seed 0 in a cooperative launch, whose CTAs poll often.
+const COOPERATIVE_TURN: u32 = 1 << 10;
+
 /// The data that all CTAs of a launch share.
 #[derive(Debug)]
 pub struct Launch<'a> {
@@ -41,6 +50,9 @@ pub struct Launch<'a> {
     pub cluster: Dim3,
     /// Whether the launch or the kernel asks for clusters (`%is_explicit_cluster`).
     pub explicit: bool,
+    /// The address of the workspace of the grid barrier: all CTAs are resident then, as in a cooperative
+    /// launch. `None` in any other launch.
+    pub grid_workspace: Option<u64>,
     /// The parameters of the kernel.
     pub params: &'a Region,
     /// The bytes of local memory of a lane.
@@ -93,6 +105,20 @@ impl Launch<'_> {
     pub fn whole_warp(&self, half: u32, lanes: u32) -> (u32, LaneMask) {
         let halves = self.halves();
         (half / halves, LaneMask(u64::from(lanes) << (half % halves * LANES as u32)))
+    }
+    /// Makes the launch cooperative: gives it the workspace at this address, which becomes zeros.
+    pub fn begin_grid_barrier(&mut self, workspace: u64) {
+        if let Some((region, offset)) = self.memory.range(workspace, WORKSPACE_BYTES) {
+            region.write(offset, &[0; WORKSPACE_BYTES as usize]);
+            self.grid_workspace = Some(workspace);
+            self.turn = self.turn.min(COOPERATIVE_TURN);
+        }
+    }
+    /// The phase of the grid barrier: the upper bit of its word, which CTAs poll. `None` if the launch has no
+    /// grid barrier.
+    pub fn barrier_phase(&self) -> Option<bool> {
+        let (region, offset) = self.memory.range(self.grid_workspace?, WORKSPACE_BYTES)?;
+        Some(region.load(offset + WORKSPACE_BARRIER, 4) >> 31 == 1)
     }
     /// Fails if the caller wants the launch to end.
     pub fn check_cancelled(&self) -> Result<(), Error> {

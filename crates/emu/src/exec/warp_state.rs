@@ -252,6 +252,9 @@ impl Warp {
                 SpecialRegister::GridId => 1,
                 SpecialRegister::DynamicShared => launch.config.shared,
                 SpecialRegister::TotalShared => launch.code.static_shared + launch.config.shared,
+                SpecialRegister::GridWorkspace { high } => {
+                    (launch.grid_workspace.unwrap_or(0) >> if high { 32 } else { 0 }) as u32
+                }
                 SpecialRegister::Value(v) => v,
                 SpecialRegister::Param(at) => {
                     let mut bytes = [0; 4];

@@ -26,6 +26,7 @@ mod contract;
 mod control;
 mod dataflow;
 mod exchanges;
+mod grid_barrier;
 mod memory;
 mod mma;
 mod mutations;

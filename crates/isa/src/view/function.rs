@@ -6,6 +6,7 @@ use super::class::Class;
 use super::ids::{BlockId, Reg, SymbolId};
 use super::inst::Inst;
 use super::marker::Marker;
+use super::operand::Operand;
 use super::span::Span;
 use super::types::Type;
 
@@ -64,6 +65,13 @@ impl Function {
         let range =
             self.blocks.get(block.index()).map_or(0..0, |b| b.insts.start as usize..b.insts.end as usize);
         self.insts.get(range).unwrap_or_default()
+    }
+
+    /// Whether the function reads `%envreg1` or `%envreg2`. In a cooperative launch, they hold the address of
+    /// the workspace of the grid barrier (`cooperative_groups/details/driver_abi.h` of CUDA).
+    pub fn reads_grid_workspace(&self) -> bool {
+        let workspace = |o: &Operand| matches!(o, Operand::Special(s) if s == "%envreg1" || s == "%envreg2");
+        self.insts.iter().any(|i| i.operands.iter().any(workspace))
     }
 
     /// Whether control can leave the function from a block: the block ends in a return, exit or trap (guarded

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::class::{Class, Role};
-use super::function::Function;
+use super::function::{Function, FunctionKind};
 use super::ids::{FuncId, LocId, SymbolId};
 use super::inst::Inst;
 use super::operand::Operand;
@@ -50,6 +50,12 @@ impl Module {
             Operand::Symbol(s, _) => self.symbols.get(s.index())?.function,
             _ => None,
         })
+    }
+    /// Whether a kernel may read the address of the workspace of the grid barrier
+    /// ([`Function::reads_grid_workspace`]). Every function that is not a kernel counts as called.
+    pub fn reads_grid_workspace(&self, kernel: &str) -> bool {
+        let mut bodies = self.functions.iter().filter(|f| f.kind != FunctionKind::Kernel || f.name == kernel);
+        bodies.any(Function::reads_grid_workspace)
     }
     /// Whether a function may call itself, directly, through other functions, or through a pointer. The
     /// assembler cannot compute the stack size of such a module.

@@ -5,6 +5,7 @@
 use std::io::Write;
 
 use prlx_driver::{DevicePtr, Driver, LaunchConfig};
+use prlx_emu::MAX_COOPERATIVE_CTAS;
 
 use crate::codes::code;
 use crate::codes::{Result, code_of};
@@ -13,8 +14,14 @@ use crate::host_memory::{read_host, write_host};
 use crate::work::Work;
 
 impl Device {
-    /// The work of a launch, if the device accepts it.
-    pub fn launch(&mut self, function: u64, mut config: LaunchConfig, params: Vec<u8>) -> Result<Work> {
+    /// The work of a launch, if the device accepts it. `cooperative`: with all CTAs resident.
+    pub fn launch(
+        &mut self,
+        function: u64,
+        mut config: LaunchConfig,
+        params: Vec<u8>,
+        cooperative: bool,
+    ) -> Result<Work> {
         self.ready()?;
         let function = self.function_of(function);
         let kernel = self.functions.get(&function).ok_or(code::INVALID_HANDLE)?;
@@ -28,7 +35,10 @@ impl Device {
         let module = *self.modules.get(&kernel.module).ok_or(code::INVALID_HANDLE)?;
         config.seed = self.seed;
         self.emulator.fits(module, &kernel.name, &config, &params).map_err(|e| code_of(&e))?;
-        Ok(Work::Launch { function, config, params })
+        if cooperative && config.grid.volume() > MAX_COOPERATIVE_CTAS {
+            return Err(code::COOPERATIVE_LAUNCH_TOO_LARGE);
+        }
+        Ok(Work::Launch { function, config, params, cooperative })
     }
 
     /// Runs a piece of work. After a failure nothing runs any more, and every later call returns the error.
@@ -61,7 +71,10 @@ impl Device {
                 let read = self.emulator.read(DevicePtr(from), &mut content);
                 read.map(|()| write_host(to, &content)).map_err(|_| code::ILLEGAL_ADDRESS)
             }
-            Work::Launch { function, config, params } => self.run(function, &config, &params),
+            Work::Launch { function, config, params, cooperative } => {
+                self.emulator.allow_grid_barrier(cooperative);
+                self.run(function, &config, &params)
+            }
         };
         if let Err(code) = done {
             self.sticky_error = Some(code);

@@ -58,7 +58,7 @@ pub(super) unsafe fn parameters(
 macro_rules! launches {
     (@or_null $extra:ident) => { $extra };
     (@or_null) => { null_mut() };
-    ($($name:ident($($extra:ident: $ty:ty)?) $per_thread:literal)*) => { $(
+    ($($name:ident($($extra:ident: $ty:ty)?) $per_thread:literal $cooperative:literal)*) => { $(
         #[expect(clippy::too_many_arguments, reason = "as cuda.h has it")]
         pub unsafe fn $name(
             function: *mut c_void,
@@ -74,20 +74,23 @@ macro_rules! launches {
             $($extra: $ty)?
         ) -> i32 {
             let (grid, block) = ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]);
-            let attributes = null_mut();
-            let config = calls::LaunchConfig { grid, block, shared, stream, attributes, count: 0 };
+            let mut value = [0; 16];
+            value[0] = u32::from($cooperative);
+            let mut attribute = calls::LaunchAttribute { id: launch::COOPERATIVE, pad: [0; 4], value };
+            let attributes = &raw mut attribute;
+            let config = calls::LaunchConfig { grid, block, shared, stream, attributes, count: 1 };
             let extra = launches!(@or_null $($extra)?);
             // SAFETY: the arguments are those of a launch (E1).
             unsafe { start(stringify!($name), &config, function, params, extra, $per_thread) }
         }
     )* };
 }
-// Cooperative launches need nothing special: CTAs of the CPU device run at once if they wait for each other.
+// Each with whether the null stream is the thread's own, and whether the launch is cooperative.
 launches! {
-    cuLaunchKernel(extra: *mut *mut c_void) false
-    cuLaunchKernel_ptsz(extra: *mut *mut c_void) true
-    cuLaunchCooperativeKernel() false
-    cuLaunchCooperativeKernel_ptsz() true
+    cuLaunchKernel(extra: *mut *mut c_void) false false
+    cuLaunchKernel_ptsz(extra: *mut *mut c_void) true false
+    cuLaunchCooperativeKernel() false true
+    cuLaunchCooperativeKernel_ptsz() true true
 }
 pub unsafe fn cuLaunchKernelEx(
     config: *const calls::LaunchConfig,
@@ -152,13 +155,14 @@ unsafe fn start(
             // SAFETY: the caller promises as many attributes as `count` says.
             n => unsafe { from_raw_parts(config.attributes, n as usize) },
         };
-        let mut cluster = Dim3::default();
+        let (mut cluster, mut cooperative) = (Dim3::default(), false);
         for attribute in attributes {
             match attribute.id {
                 launch::CLUSTER_DIMENSION => {
                     cluster = dims([attribute.value[0], attribute.value[1], attribute.value[2]])
                 }
-                launch::IGNORE | launch::COOPERATIVE | launch::PROGRAMMATIC | launch::PRIORITY => {}
+                launch::COOPERATIVE => cooperative = attribute.value[0] != 0,
+                launch::IGNORE | launch::PROGRAMMATIC | launch::PRIORITY => {}
                 _ => return Err(code::NOT_SUPPORTED),
             }
         }
@@ -166,7 +170,7 @@ unsafe fn start(
         let shape = LaunchConfig { grid, block, cluster, shared: config.shared, seed: 0 };
         // SAFETY: the caller's promise is that of `parameters`.
         let params = unsafe { parameters(d, function as u64, params, extra)? };
-        let work = d.launch(function as u64, shape, params)?;
+        let work = d.launch(function as u64, shape, params, cooperative)?;
         let stream = d.stream(config.stream as u64, per_thread)?;
         d.put(stream, work)
     })
@@ -195,7 +199,7 @@ pub(super) unsafe fn kernel_work(
             function = (*node).kernel as u64;
         }
         let params = parameters(d, function, (*node).params, (*node).extra)?;
-        d.launch(function, shape, params)
+        d.launch(function, shape, params, false)
     }
 }
 

@@ -112,11 +112,11 @@ impl Device {
 
     /// Sets the cluster size of a kernel node in CTAs.
     pub fn node_cluster(&mut self, node: u64, sizes: Dim3) -> Result<()> {
-        let (Work::Launch { function, mut config, params }, _) = self.node_kernel(node)? else {
+        let (Work::Launch { function, mut config, params, cooperative }, _) = self.node_kernel(node)? else {
             return Err(code::INVALID_VALUE);
         };
         config.cluster = sizes;
-        let work = self.launch(function, config, params)?;
+        let work = self.launch(function, config, params, cooperative)?;
         self.node(node)?.work = work;
         Ok(())
     }
@@ -130,7 +130,13 @@ impl Device {
 /// The new work of a kernel node, with the attributes of its old work.
 pub(crate) fn with_attributes(old: &Work, mut new: Work) -> Result<Work> {
     match (old, &mut new) {
-        (Work::Launch { config: old, .. }, Work::Launch { config, .. }) => config.cluster = old.cluster,
+        (
+            Work::Launch { config: old, cooperative: was_cooperative, .. },
+            Work::Launch { config, cooperative, .. },
+        ) => {
+            config.cluster = old.cluster;
+            *cooperative = *was_cooperative;
+        }
         _ => return Err(code::INVALID_VALUE),
     }
     Ok(new)

@@ -3,6 +3,7 @@
 
 mod digests;
 mod fault;
+mod grid_barrier;
 mod programs;
 mod recorder;
 #[path = "../../../../tests/tools.rs"]

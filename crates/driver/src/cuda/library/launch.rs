@@ -4,7 +4,7 @@
 use std::ffi::c_void;
 use std::ptr::null_mut;
 
-use crate::cuda::calls::launch::CLUSTER_DIMENSION;
+use crate::cuda::calls::launch::{CLUSTER_DIMENSION, COOPERATIVE};
 use crate::cuda::calls::{LaunchAttribute, LaunchConfig, extra};
 use crate::cuda::library::failure::Failure;
 use crate::cuda::library::handles::{Event, Function};
@@ -22,6 +22,8 @@ pub struct Shape {
     pub cluster: Option<[u32; 3]>,
     /// Dynamic shared memory of a CTA in bytes.
     pub shared: u32,
+    /// Whether all CTAs must be resident at the same time, so that the kernel has a grid barrier.
+    pub cooperative: bool,
 }
 
 /// Parameters of a kernel.
@@ -61,17 +63,21 @@ impl Library {
             (&raw mut size).cast(),
             number(extra::END),
         ];
-        let mut cluster = LaunchAttribute { id: CLUSTER_DIMENSION, pad: [0; 4], value: [0; 16] };
-        if let Some(sizes) = shape.cluster {
-            cluster.value[..3].copy_from_slice(&sizes);
-        }
+        let attribute = |id: i32, words: &[u32]| {
+            let mut value = [0; 16];
+            value[..words.len()].copy_from_slice(words);
+            LaunchAttribute { id, pad: [0; 4], value }
+        };
+        let cluster = shape.cluster.map(|sizes| attribute(CLUSTER_DIMENSION, &sizes));
+        let cooperative = shape.cooperative.then(|| attribute(COOPERATIVE, &[1]));
+        let mut attributes: Vec<LaunchAttribute> = cluster.into_iter().chain(cooperative).collect();
         let config = LaunchConfig {
             grid: shape.grid,
             block: shape.block,
             shared: shape.shared,
             stream: null_mut(),
-            attributes: &mut cluster,
-            count: u32::from(shape.cluster.is_some()),
+            attributes: attributes.as_mut_ptr(),
+            count: attributes.len() as u32,
         };
         let each = if each.is_empty() { null_mut() } else { each.as_mut_ptr() };
         let extra = if buffer.is_empty() { null_mut() } else { extra.as_mut_ptr() };
