@@ -87,9 +87,14 @@ pub(super) fn to_only_change(changes: &SourceChanges, cause: &mut Cause) {
             let location = Some(location(change, side)?);
             Some(CausePlace { location, trip: 0, ..place.clone() })
         };
-        let Some(error) = cause.places.iter_mut().find_map(Option::take) else { return };
-        cause.places = [0, 1].map(|side| of(&error, side));
-        cause.other = Some(error);
+        let Some(error) = cause.places.iter().flatten().next().cloned() else { return };
+        // A side that lacks the line keeps the place of the error.
+        for (side, place) in cause.places.iter_mut().enumerate() {
+            *place = of(&error, side).or(place.take());
+        }
+        if !cause.places.contains(&Some(error.clone())) {
+            cause.other = Some(error);
+        }
     }
 }
 
@@ -114,9 +119,16 @@ fn to_call(changes: &SourceChanges, cause: &mut Cause) {
 }
 
 /// If one place is on the only line that differs, puts the other side's place there too: compilers merge what
-/// that line computes with other lines, or compute it there.
+/// that line computes with other lines, or compute it there. A side without a place has none of the code that
+/// the line makes on the other side.
 fn to_both(changes: &SourceChanges, cause: &mut Cause) {
     let Some(change) = changes.iter().next().filter(|_| changes.count() == 1) else { return };
+    if let [Some(one), None] | [None, Some(one)] = &cause.places {
+        let side = usize::from(cause.places[0].is_some());
+        let thread = CausePlace { cta: one.cta, thread: one.thread, ..CausePlace::default() };
+        cause.places[side] =
+            location(change, side).map(|location| CausePlace { location: Some(location), ..thread });
+    }
     let mut moved = None;
     for (side, place) in cause.places.iter_mut().enumerate() {
         let Some(place) = place else { continue };

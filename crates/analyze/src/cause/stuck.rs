@@ -10,10 +10,10 @@
 
 use std::collections::BTreeSet;
 
-use prlx_trace::check::Finding;
+use prlx_trace::check::{Finding, Grade};
 use prlx_trace::dataflow::Action;
 
-use super::checks::{access_place, words};
+use super::checks::{access_place, class, words};
 use super::code_match::CodeMatch;
 use super::explain::{ExplainedLaunch, found_places};
 use super::flow::{At, Flow};
@@ -81,6 +81,12 @@ impl<'a> Stuck<'a> {
         let branches = self.waiting.iter().flat_map(|at| self.flows[self.side].last_branches(*at));
         let walk = best(branches.flat_map(|branch| self.of_branch(branch))).or_else(|| self.of_event())?;
         let found = walk.best()?;
+        // What threads do behind a race is chance.
+        let chance = [CauseClass::Race, CauseClass::Stale, CauseClass::Undefined].map(Some);
+        let errors = launch.findings[self.side].list.iter().filter(|f| f.kind.grade() == Grade::Error);
+        if !walk.leads(found) && errors.into_iter().any(|f| chance.contains(&class(f.kind))) {
+            return None;
+        }
         let mut cause = Cause {
             class: CauseClass::Stuck,
             what: format!("{what}; {}", found.what),

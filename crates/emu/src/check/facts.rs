@@ -9,7 +9,7 @@ use crate::code::Code;
 use crate::exec::launch::Launch;
 
 use super::bit_rules::BitRule;
-use super::volatile;
+use super::{cas_reads, volatile};
 
 /// The facts of a step. Registers are numbered across all functions, one function after the other.
 #[derive(Clone, Debug, Default)]
@@ -32,6 +32,8 @@ pub struct Fact {
     pub volatile: bool,
     /// A volatile load that polls a flag.
     pub polls: bool,
+    /// An ordinary load whose value a compare-and-swap of the same word checks.
+    pub checked: bool,
     /// The loaded value extends by its sign.
     pub signed: bool,
     /// How the instruction orders memory accesses.
@@ -59,6 +61,7 @@ impl Facts {
         }
         let code: &Code = launch.code;
         let polls: Vec<Vec<InstId>> = launch.module.functions.iter().map(volatile::polls).collect();
+        let checked: Vec<Vec<InstId>> = launch.module.functions.iter().map(cas_reads::checked).collect();
         for (step, &(func, inst)) in code.steps.iter().zip(&code.origin) {
             let i = launch.module.functions.get(func.index()).and_then(|f| f.insts.get(inst.index()));
             let fact = match i {
@@ -67,6 +70,7 @@ impl Facts {
                     let planes = code.planes_of(func);
                     let function = &launch.module.functions[func.index()];
                     fact.polls = polls[func.index()].contains(&inst);
+                    fact.checked = checked[func.index()].contains(&inst);
                     fact.bits = BitRule::of(i, function, facts.first[func.index()], planes).map(Box::new);
                     fact
                 }
@@ -107,6 +111,7 @@ impl Facts {
             bits: None,
             volatile: matches!(opcode(i).op, Some(Ptx::Ld | Ptx::St)) && opcode(i).has("volatile"),
             polls: false,
+            checked: false,
             signed: opcode(i).types.first().is_some_and(|t| t.is_signed() && t.is_integer()),
             order: i.semantics.order,
         }

@@ -18,6 +18,7 @@ mod async_work;
 mod barriers;
 mod bit_rules;
 mod bounds;
+mod cas_reads;
 mod clocks;
 mod dropped;
 mod facts;

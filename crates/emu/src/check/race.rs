@@ -12,7 +12,8 @@
 //! write of another value is therefore a race in shared memory, and a note in global memory, where programs
 //! may mean it. A volatile read that polls a flag is neither.
 //!
-//! A read whose value the thread drops is no race ([`super::dropped`]).
+//! A read whose value the thread drops is no race ([`super::dropped`]), nor is one that meets an atomic if a
+//! compare-and-swap of the same word checks its value ([`super::cas_reads`]).
 //!
 //! Two writes of the same value are a kind of their own, a note. A copy counts as a write of the thread that
 //! began it.
@@ -533,6 +534,12 @@ fn conflict(
     let l = new.lanes.trailing_zeros() as usize;
     let exchanged = both && exchanges(cx, warp, a, new, old);
     if both && !narrow && !exchanged {
+        return;
+    }
+    // The swap of the thread that reads fails if the other access comes between the two.
+    let (reader, writer) =
+        if new.writes() { (before, a.order) } else { (cx.facts.at(cx.who.step), before.order) };
+    if reader.checked && writer.strong && new.writes() != old.writes() {
         return;
     }
     let same = old.writes() && keeps_value(warp, a, new.lanes);

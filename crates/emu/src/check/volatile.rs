@@ -43,7 +43,7 @@ fn fence_follows(f: &Function, read: InstId) -> bool {
 /// Whether the value of a read decides if a loop around the read goes on, or if the thread goes on to a
 /// fence.
 fn decides(f: &Function, graph: &Cfg, read: InstId) -> bool {
-    let derived = derived(f, read);
+    let derived = derived(f, &f.insts[read.index()]);
     let home = f.insts[read.index()].block;
     let steered = f.insts.iter().filter(|i| matches!(i.class, Class::Branch | Class::Return | Class::Exit));
     let mut steered = steered.filter(|i| i.guard.is_some_and(|g| derived[g.reg.index()]));
@@ -58,8 +58,8 @@ fn decides(f: &Function, graph: &Cfg, read: InstId) -> bool {
     })
 }
 
-/// By register: whether its value may come from the read through registers.
-fn derived(f: &Function, read: InstId) -> Vec<bool> {
+/// By register: whether its value may come from the result of `source` through registers.
+pub(super) fn derived(f: &Function, source: &Inst) -> Vec<bool> {
     let mut derived = vec![false; f.regs.len()];
     let written = |i: &Inst, mark: &mut dyn FnMut(Reg)| {
         for (operand, &role) in i.operands.iter().zip(&i.roles) {
@@ -70,7 +70,7 @@ fn derived(f: &Function, read: InstId) -> Vec<bool> {
             });
         }
     };
-    written(&f.insts[read.index()], &mut |r| derived[r.index()] = true);
+    written(source, &mut |r| derived[r.index()] = true);
     loop {
         let mut changed = false;
         for i in f.insts.iter().filter(|i| !matches!(i.class, Class::Load | Class::Atomic | Class::Call)) {

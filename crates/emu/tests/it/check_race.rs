@@ -311,6 +311,25 @@ fn barriers_of_the_cluster() {
     assert!(!of.is_empty() && of.iter().all(|w| w.ends_with("of another CTA")), "{of:?}");
 }
 
+/// Adds to one word by a loop around a compare-and-swap. `read`: the first read; `use_it`: what else happens to
+/// its value.
+fn swap_loop(read: &str, use_it: &str, repeat: &str) -> Case {
+    let body = format!(
+        "{read}.global.u32 %r2, [%rd0];\nL: add.u32 %r3, %r2, 5;\n{use_it}\n\
+         atom.global.cas.b32 %r4, [%rd0], %r2, %r3;\nsetp.ne.u32 %p1, %r4, %r2;\nmov.u32 %r2, %r4;\n{repeat}"
+    );
+    Case::new(&body).shape(2, 64)
+}
+
+#[test]
+fn a_read_that_a_compare_and_swap_checks_is_no_race() {
+    clean(&swap_loop("ld", "", "@%p1 bra L;"));
+    // Without a second try its effect is lost; its value decides something; it is stored.
+    racy(&swap_loop("ld", "", ""));
+    racy(&swap_loop("ld", "setp.gt.u32 %p2, %r2, 100;\n@%p2 exit;", "@%p1 bra L;"));
+    racy(&swap_loop("ld", "setp.ne.u32 %p2, %r1, 0;\n@%p2 st.global.u32 [%rd1], %r2;", "@%p1 bra L;"));
+}
+
 #[test]
 fn volatile_orders_no_data() {
     let volatile =
