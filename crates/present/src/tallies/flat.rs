@@ -59,7 +59,7 @@ impl TallyTable {
                     }
                 }
                 Shown::Word | Shown::Address => all.push((key.name.clone(), ColumnKind::Text)),
-                Shown::Number => all.push((key.name.clone(), kind(key.ty))),
+                Shown::Number | Shown::Hex => all.push((key.name.clone(), kind(key.ty))),
             }
         }
         let ty = kind(self.ty());
@@ -105,6 +105,7 @@ impl TallyTable {
 fn key(key: &TallyKey, shown: Shown) -> Vec<Cell> {
     match key {
         TallyKey::Int(n) => vec![integer(*n)],
+        TallyKey::Hex(n) => vec![Cell::Number(*n)],
         TallyKey::Float(_, bits) => vec![Cell::Float(*bits)],
         TallyKey::Address(at) => vec![Cell::Text(format!("{at:#x}"))],
         TallyKey::Word(text) if shown == Shown::Line => vec![Cell::Text(text.clone()), Cell::None],

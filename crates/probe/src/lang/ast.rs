@@ -9,6 +9,7 @@ use prlx_trace::device::tables::Which;
 use prlx_trace::table::Aggregate;
 
 use super::builtin::Builtin;
+use super::token::{Lexer, Token};
 use prlx_plan::VariableScope;
 use prlx_plan::code::{Binary, Reduce, Ty, Unary};
 
@@ -28,6 +29,23 @@ pub struct Script {
     pub records: Vec<Record>,
     /// What to do where.
     pub clauses: Vec<Clause>,
+}
+
+impl Script {
+    /// Whether it reads a clock, or a variable of CTAs, so that what it says depends on the order in which warps
+    /// run.
+    pub fn is_about_order(&self) -> bool {
+        let mut lexer = Lexer::new(&self.text);
+        let mut reads = false;
+        loop {
+            match lexer.next().0 {
+                Token::End => break,
+                Token::Name("clock" | "clock32" | "time") => reads = true,
+                _ => {}
+            }
+        }
+        reads || self.vars.iter().any(|v| v.of == VariableScope::Cta)
+    }
 }
 
 /// A declared variable: `thread start: u64 = 0;`.
@@ -195,6 +213,19 @@ pub struct Expr {
     pub kind: ExprKind,
     /// Where it is.
     pub span: Span,
+}
+
+impl Expr {
+    /// Whether it is an address or a mask of lanes, which text shows in hexadecimal.
+    pub fn is_hexadecimal(&self) -> bool {
+        use Builtin::{Active, Address, LanesBelow, Mbarrier, Source};
+        match &self.kind {
+            ExprKind::Builtin(builtin) => {
+                matches!(builtin, Address | Source | Mbarrier | Active | LanesBelow)
+            }
+            kind => matches!(kind, ExprKind::Ballot(_) | ExprKind::Same(_)),
+        }
+    }
 }
 
 /// Kinds of expression.
