@@ -109,8 +109,14 @@ fn key(key: &TallyKey, shown: Shown) -> Vec<Cell> {
         TallyKey::Float(_, bits) => vec![Cell::Float(*bits)],
         TallyKey::Address(at) => vec![Cell::Text(format!("{at:#x}"))],
         TallyKey::Word(text) if shown == Shown::Line => vec![Cell::Text(text.clone()), Cell::None],
+        TallyKey::Word(text) if shown == Shown::Site => {
+            vec![Cell::None, Cell::None, Cell::Text(text.clone())]
+        }
         TallyKey::Word(text) | TallyKey::Recording(_, text) => vec![Cell::Text(text.clone())],
         TallyKey::Line(path, line) => vec![Cell::Text(path.clone()), Cell::Number((*line).into())],
+        TallyKey::Site(path, line, text) if shown != Shown::Site => {
+            vec![Cell::Text(format!("{path}:{line} {text}"))]
+        }
         TallyKey::Site(path, line, text) => {
             vec![Cell::Text(path.clone()), Cell::Number((*line).into()), Cell::Text(text.clone())]
         }

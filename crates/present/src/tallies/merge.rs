@@ -204,13 +204,15 @@ impl TallyKey {
             Shown::Number => TallyKey::Int(bits.into()),
             Shown::Address => TallyKey::Address(bits),
             Shown::Hex => TallyKey::Hex(bits),
-            Shown::Word => TallyKey::Word(part.table.words.get(index).cloned().unwrap_or_default()),
             Shown::Line => match place(part.module.locs.get(index)) {
                 Some((path, line)) => TallyKey::Line(path, line),
                 None => TallyKey::Word("no line".to_owned()),
             },
-            Shown::Site => {
+            Shown::Word | Shown::Site => {
                 let word = part.table.words.get(index).map_or("", String::as_str);
+                if !word.contains(SITE_SEPARATOR) {
+                    return TallyKey::Word(word.to_owned());
+                }
                 let mut fields = word.splitn(3, SITE_SEPARATOR);
                 let path = fields.next().unwrap_or_default().to_owned();
                 let line = fields.next().and_then(|line| line.parse().ok()).unwrap_or(0);

@@ -83,7 +83,15 @@ impl Tables {
         seen.double_keys.resize(keys.len().max(seen.double_keys.len()), false);
         seen.double_keys.iter_mut().zip(keys).for_each(|(double, key)| *double |= key.1 != Ty::F32);
         for (old, new) in before.iter_mut().zip(keys) {
-            if old.0 != new.0 {
+            old.0 = match (old.0, new.0) {
+                (old, new) if old == new => old,
+                (Shown::Hex, Shown::Number) | (Shown::Number, Shown::Hex) => Shown::Number,
+                (Shown::Site, Shown::Word) | (Shown::Word, Shown::Site) => Shown::Word,
+                (old, _) => old,
+            };
+            let same = old.0 == new.0
+                || matches!((old.0, new.0), (Shown::Number, Shown::Hex) | (Shown::Word, Shown::Site));
+            if !same {
                 return Err("this key has another kind at another site".to_owned());
             }
             old.1 = match (old.1, new.1.wide()) {

@@ -1,4 +1,5 @@
-//! Infers the type of values in untyped registers, as Triton's compiler declares all of them.
+//! Infers the type of values in untyped registers: Triton's compiler declares all registers so, nvcc those of
+//! halves, and AMD's code has no others.
 //!
 //! The search goes back from a value to the instructions that may have computed it: through moves, selects,
 //! shuffles and shared memory. A typed instruction decides. A value that was loaded has no such instruction.
