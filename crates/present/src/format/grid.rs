@@ -32,9 +32,11 @@ impl Grid {
             Some(*end)
         });
         let ends: Vec<usize> = ends.collect();
-        // Text at the end of rows says more of what stands before it.
+        // Text at the end of rows without a heading, as that of source lines, explains what stands before it.
+        let head = self.rows.first().and_then(|(_, head)| head.get(ends.len().saturating_sub(1)));
+        let explains = head.is_none_or(String::is_empty);
         let values = match self.right.last() {
-            Some(false) if ends.len() > 1 => ends.len() - 1,
+            Some(false) if ends.len() > 1 && explains => ends.len() - 1,
             _ => ends.len(),
         };
         let needed = values.checked_sub(1).and_then(|last| ends.get(last)).copied().unwrap_or(0);

@@ -289,7 +289,9 @@ fn exposed(seen: &Seen<'_>, out: &mut Vec<Cause>) {
         .path
         .iter()
         .find(|p| p.region.is_some_and(|r| !crate::analyze::waits::is_wait(seen.timeline, r)));
-    let Some(on) = on.filter(|p| !out.iter().any(|c| c.region == p.name)) else { return };
+    // A kernel always has such a region: only one with half of the path says something.
+    let named = |p: &&CriticalPathPart| p.share * HELD >= LEAST && !out.iter().any(|c| c.region == p.name);
+    let Some(on) = on.filter(named) else { return };
     let gain =
         on.what_if.map(|w| format!("; a tenth faster, the launch is {w:.1} % shorter")).unwrap_or_default();
     // What a kernel is there for is no fault of its own: it is sorted after what is.
