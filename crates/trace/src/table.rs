@@ -105,8 +105,8 @@ choices! {
         Address = 1,
         /// An index into the words of the table.
         Word = 2,
-        /// A site: an index into the words of the table, which is its path, line and instruction, separated by
-        /// U+001F.
+        /// A site: an index into the words of the table, which is its path, line and instruction, separated
+        /// by U+001F.
         Site = 3,
         /// File and line of a location of the module. 2^32 - 1 stands for code without a location.
         Line = 4,

@@ -166,8 +166,8 @@ pub fn output(exact: bool, colors: bool) -> Box<dyn Write> {
     if exact { Box::new(io::BufWriter::new(out)) } else { Box::new(Cleaned::colored(out, colors)) }
 }
 
-/// Columns for text that is laid out: those that the variable COLUMNS says, or else those of the terminal; 100
-/// if standard output is no terminal.
+/// Columns for text that is laid out: those that the variable COLUMNS says, or else those of the terminal.
+/// 100 if standard output is no terminal.
 fn columns() -> usize {
     let said = std::env::var("COLUMNS").ok().and_then(|n| n.trim().parse::<usize>().ok()).filter(|n| *n > 0);
     if let Some(said) = said {

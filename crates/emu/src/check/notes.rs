@@ -6,7 +6,8 @@
 //!
 //! # Invariants
 //! The counts follow from the addresses alone. An instruction of AMD's that moves several words is one access
-//! of the whole wave, though the device runs it word by word and half by half. Lanes that access the same word or sector share it.
+//! of the whole wave, though the device runs it word by word and half by half. Lanes that access the same
+//! word or sector share it.
 //!
 //! # Limitations
 //! Atomics, which serialise for other reasons, caches, adjacent sectors and asynchronous copies are not

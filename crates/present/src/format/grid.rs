@@ -57,7 +57,7 @@ impl Grid {
             let names = names.get(kept..values).unwrap_or_default();
             let names: Vec<&str> = names.iter().map(|n| n.trim()).filter(|n| !n.is_empty()).collect();
             let said = format!(
-                "not shown in full, as the terminal is too narrow: {}. Write the output to a file, or set COLUMNS",
+                "not in full, as the terminal is too narrow: {}. Write the output to a file, or set COLUMNS",
                 names.join(", ")
             );
             for line in wrap(&said, style.width.saturating_sub(2)) {

@@ -1,8 +1,8 @@
 //! Which region a switch marker ends: the innermost one that is open there, whatever way a lane comes.
 //!
 //! # Limitations
-//! Where regions that are open differ between the ways to a place, no switch behind it has a known region until
-//! all of them agree again.
+//! Where regions that are open differ between the ways to a place, no switch behind it has a known region
+//! until all of them agree again.
 
 use std::collections::HashMap;
 

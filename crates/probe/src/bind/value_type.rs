@@ -244,7 +244,7 @@ impl<'a> Search<'a> {
         self.found
     }
 
-    /// The operands that a copy may take the value from: of a copy of 64 bits, the halves that are looked for.
+    /// The operands that a copy may take the value from: of a copy of 64 bits, the halves that are searched.
     fn copied(&self, inst: &Inst, first: Type) -> Vec<Operand> {
         let Some(half) = self.half.filter(|_| first.bits() == 64) else { return copied(inst) };
         let all = inst.operands.iter().zip(&inst.roles);

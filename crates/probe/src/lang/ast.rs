@@ -32,8 +32,8 @@ pub struct Script {
 }
 
 impl Script {
-    /// Whether it reads a clock, or a variable of CTAs, so that what it says depends on the order in which warps
-    /// run.
+    /// Whether it reads a clock, or a variable of CTAs, so that what it says depends on the order in which
+    /// warps run.
     pub fn is_about_order(&self) -> bool {
         let mut lexer = Lexer::new(&self.text);
         let mut reads = false;
