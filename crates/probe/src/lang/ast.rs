@@ -9,7 +9,6 @@ use prlx_trace::device::tables::Which;
 use prlx_trace::table::Aggregate;
 
 use super::builtin::Builtin;
-use super::token::{Lexer, Token};
 use prlx_plan::VariableScope;
 use prlx_plan::code::{Binary, Reduce, Ty, Unary};
 
@@ -29,23 +28,6 @@ pub struct Script {
     pub records: Vec<Record>,
     /// What to do where.
     pub clauses: Vec<Clause>,
-}
-
-impl Script {
-    /// Whether it reads a clock, or a variable of CTAs, so that what it says depends on the order in which
-    /// warps run.
-    pub fn is_about_order(&self) -> bool {
-        let mut lexer = Lexer::new(&self.text);
-        let mut reads = false;
-        loop {
-            match lexer.next().0 {
-                Token::End => break,
-                Token::Name("clock" | "clock32" | "time") => reads = true,
-                _ => {}
-            }
-        }
-        reads || self.vars.iter().any(|v| v.of == VariableScope::Cta)
-    }
 }
 
 /// A declared variable: `thread start: u64 = 0;`.
