@@ -14,6 +14,10 @@ use prlx_trace::check::Findings;
 use prlx_trace::dataflow::DataFlow;
 use prlx_trace::{Printed, WarpSize};
 
+/// Steps of a warp's turn on the CPU device where time matters. All warps of a CTA advance together, so that
+/// a warp which has more to do arrives later than the others.
+pub(crate) const TURN: u32 = 1;
+
 /// Which device to use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum DeviceChoice {

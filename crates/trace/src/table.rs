@@ -105,10 +105,13 @@ choices! {
         Address = 1,
         /// An index into the words of the table.
         Word = 2,
-        /// A site of the module.
+        /// A site: an index into the words of the table, which is its path, line and instruction, separated
+        /// by U+001F.
         Site = 3,
         /// File and line of a location of the module. 2^32 - 1 stands for code without a location.
         Line = 4,
+        /// A number that text shows in hexadecimal: a mask of lanes, or an address in a record.
+        Hex = 5,
     }
 }
 
@@ -121,6 +124,8 @@ impl Default for Shown {
 
 /// Key of code without a known line, for keys of kind [`Shown::Line`].
 pub const NO_LINE: u64 = u32::MAX as u64;
+/// Stands between the path, line and instruction of a site in the words of a table.
+pub const SITE_SEPARATOR: char = '\u{1f}';
 /// Maximum number of steps of [`Aggregate::Lhist`].
 pub const STEPS: u32 = 1 << 12;
 /// Number of cells of [`Aggregate::Hist`].

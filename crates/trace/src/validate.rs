@@ -128,10 +128,9 @@ pub fn tally(t: &TableContents, modules: &[Module]) -> Result<(), Wrong> {
         }
         for (j, (key, field)) in row.key.iter().zip(&of.keys).enumerate() {
             let most = match field.shown {
-                Shown::Number | Shown::Address => continue,
+                Shown::Number | Shown::Address | Shown::Hex => continue,
                 Shown::Line if *key == NO_LINE => continue,
-                Shown::Word => of.words.len(),
-                Shown::Site => m.sites.len(),
+                Shown::Word | Shown::Site => of.words.len(),
                 Shown::Line => m.locs.len(),
             };
             below(|| format!("rows[{i}].key[{j}]"), u32::try_from(*key).unwrap_or(u32::MAX), most)?;

@@ -16,7 +16,7 @@ use prlx_trace::dataflow::Action;
 use super::checks::{access_place, class, words};
 use super::code_match::CodeMatch;
 use super::explain::{ExplainedLaunch, found_places};
-use super::flow::{At, Flow};
+use super::flow::{At, Flow, Source};
 use super::walk::{Found, Walk, name};
 use crate::report::{Cause, CauseClass, CausePlace};
 
@@ -101,7 +101,8 @@ impl<'a> Stuck<'a> {
 
     /// Walks from a branch in the loop that a thread is in: from its last decision on the other side, which
     /// ends the loop there, to the same one on this side, and to the last one, since loops that wait take any
-    /// number of iterations. If the other side does not come to the branch: from the branch at which it parted.
+    /// number of iterations. If the other side does not come to the branch: from the branch at which it
+    /// parted.
     fn of_branch(&self, at: At) -> Vec<Walk<'a>> {
         let (here, there) = (self.flows[self.side], self.flows[1 - self.side]);
         let number = here.number(at);
@@ -153,5 +154,29 @@ impl<'a> Stuck<'a> {
             }
             .filter(|walk| walk.best().is_some())
         })
+    }
+}
+
+impl<'a> Walk<'a> {
+    /// Follows back why the guards of two visits of one thread differ; `None` if they do not.
+    fn of_guards(flows: [&'a Flow<'a>; 2], code: &'a CodeMatch, users: [At; 2]) -> Option<Walk<'a>> {
+        let mut walk = Walk::at(flows, code, true, [Source::Nothing, Source::Nothing], users);
+        walk.guards(0, users).then(|| walk.follow(1))?;
+        Some(walk)
+    }
+    /// Follows back why operands or addresses of two visits of one thread differ; `None` if they do not.
+    fn of_operands(flows: [&'a Flow<'a>; 2], code: &'a CodeMatch, users: [At; 2]) -> Option<Walk<'a>> {
+        let mut walk = Walk::at(flows, code, true, [Source::Nothing, Source::Nothing], users);
+        let [a, b] = walk.instructions(users)?;
+        let operands = a.operands.iter().zip(&b.operands);
+        let addresses = a.addresses.iter().zip(&b.addresses).map(|(x, y)| (&x.base, &y.base));
+        for (x, y) in operands.chain(addresses) {
+            let sources = [flows[0].operand(x, users[0]), flows[1].operand(y, users[1])];
+            if walk.differ(&sources, users, 64) {
+                walk.push(0, sources, users, None);
+            }
+        }
+        (walk.pairs.len() > 1).then(|| walk.follow(1))?;
+        Some(walk)
     }
 }

@@ -117,29 +117,8 @@ impl<'a> Walk<'a> {
         walk.follow(1);
         Some(walk)
     }
-    /// Follows back why the guards of two visits of one thread differ; `None` if they do not.
-    pub fn of_guards(flows: [&'a Flow<'a>; 2], code: &'a CodeMatch, users: [At; 2]) -> Option<Walk<'a>> {
-        let mut walk = Walk::at(flows, code, true, [Source::Nothing, Source::Nothing], users);
-        walk.guards(0, users).then(|| walk.follow(1))?;
-        Some(walk)
-    }
-    /// Follows back why operands or addresses of two visits of one thread differ; `None` if they do not.
-    pub fn of_operands(flows: [&'a Flow<'a>; 2], code: &'a CodeMatch, users: [At; 2]) -> Option<Walk<'a>> {
-        let mut walk = Walk::at(flows, code, true, [Source::Nothing, Source::Nothing], users);
-        let [a, b] = walk.instructions(users)?;
-        let operands = a.operands.iter().zip(&b.operands);
-        let addresses = a.addresses.iter().zip(&b.addresses).map(|(x, y)| (&x.base, &y.base));
-        for (x, y) in operands.chain(addresses) {
-            let sources = [flows[0].operand(x, users[0]), flows[1].operand(y, users[1])];
-            if walk.differ(&sources, users, 64) {
-                walk.push(0, sources, users, None);
-            }
-        }
-        (walk.pairs.len() > 1).then(|| walk.follow(1))?;
-        Some(walk)
-    }
     /// A walk that is at its first pair.
-    fn at(
+    pub fn at(
         flows: [&'a Flow<'a>; 2],
         code: &'a CodeMatch,
         same_geometry: bool,
@@ -159,7 +138,7 @@ impl<'a> Walk<'a> {
         }
     }
     /// Takes all pairs from `next` on.
-    fn follow(&mut self, mut next: usize) {
+    pub fn follow(&mut self, mut next: usize) {
         while next < self.pairs.len() && next < MAX_PAIRS {
             let pair = self.pairs[next].clone();
             self.step(next, &pair);

@@ -105,8 +105,8 @@ pub struct ProbeCheckArgs {
 #[command(after_help = "Example:\n  prlx probe explain 'inst:ld.global { @n++; }' kernel.ptx")]
 pub struct ProbeExplainArgs {
     /// Probe program, as text or as a tool's name (unless -f gives a file); then a PTX file, a file with PTX,
-    /// or a launch file
-    #[arg(value_name = "PROGRAM MODULE", required = true)]
+    /// or a launch file. Without one, the program itself is printed
+    #[arg(value_name = "PROGRAM MODULE", required_unless_present = "file")]
     pub words: Vec<OsString>,
     /// Read the probe program from this file; a `.toml` file is a probe of Neutrino
     #[arg(long, short = 'f', value_name = "FILE")]

@@ -65,12 +65,12 @@ impl Ui {
 
     /// How text goes to standard output.
     pub fn style(&self) -> prlx_present::Style {
-        prlx_present::Style { color: self.color(), width: self.stderr.width }
+        prlx_present::Style { color: self.color(), width: self.stderr.width, cut: io::stdout().is_terminal() }
     }
 
     /// Standard output. All text that a person reads goes through it, so that names and texts from files
-    /// cannot control the terminal. `exact`: the output is JSON or CSV for programs, which must not change. If
-    /// its reader goes away, the command goes on, since its exit code says what it found.
+    /// cannot control the terminal. `exact`: the output is JSON or CSV for programs, which must not change.
+    /// If its reader goes away, the command goes on, since its exit code says what it found.
     pub fn out(&self, exact: bool) -> Box<dyn Write> {
         result(exact, self.color())
     }
@@ -160,7 +160,7 @@ impl StdErr {
             self.note(&format!("captured: prlx run {}", shell(file)));
         }
         let mut text = Vec::new();
-        let style = prlx_present::Style { color: false, width: self.width };
+        let style = prlx_present::Style { color: false, width: self.width, cut: io::stderr().is_terminal() };
         if s.launches > 0 && prlx_present::kernels(&mut text, &s.survey.clone().kernels(), &style).is_ok() {
             self.note(String::from_utf8_lossy(&text).trim_end());
         }
@@ -207,8 +207,13 @@ impl<W: Write> Write for Unread<W> {
     }
 }
 
-/// Columns of the terminal, for text that is laid out; 100 if standard output is no terminal.
+/// Columns for text that is laid out: those that the variable COLUMNS says, or else those of the terminal.
+/// 100 if standard output is no terminal.
 fn columns() -> usize {
+    let said = std::env::var("COLUMNS").ok().and_then(|n| n.trim().parse::<usize>().ok()).filter(|n| *n > 0);
+    if let Some(said) = said {
+        return said.clamp(60, 1000);
+    }
     let size = rustix::termios::tcgetwinsize(io::stdout()).ok().filter(|size| size.ws_col > 0);
     size.map_or(100, |size| usize::from(size.ws_col).clamp(60, 160))
 }

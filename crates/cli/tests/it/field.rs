@@ -96,9 +96,8 @@ fn of_probe(json: &Value) -> Answer {
     };
     let keys = rows(table).into_iter().map(|row| row["key"][0].clone());
     let line = |key: Value| {
-        let place = key.as_str()?.split(' ').next()?;
-        let (file, line) = place.rsplit_once(':')?;
-        Some((file.to_owned(), line.parse().ok()?))
+        let file = key["file"].as_str()?.rsplit('/').next()?;
+        Some((file.to_owned(), key["line"].as_u64()?))
     };
     let class = table["name"].as_str().unwrap_or_default().into();
     Answer { verdict: "values".into(), class, lines: keys.filter_map(line).collect() }

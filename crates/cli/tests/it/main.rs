@@ -27,6 +27,7 @@ mod nvidia;
 mod planted_causes;
 mod probe_constants;
 mod probe_program;
+mod probe_tables;
 mod profile_program;
 mod programs;
 #[cfg(feature = "query")]

@@ -4,8 +4,8 @@
 //!
 //! # Limitations
 //! Both must have the same register as their address, but for conversions between state spaces. Values are
-//! followed through registers only, without regard to the order of instructions. A loop that also compares the
-//! value with something else, as one that ends early at a maximum, does not count.
+//! followed through registers only, without regard to the order of instructions. A loop that also compares
+//! the value with something else, as one that ends early at a maximum, does not count.
 
 use prlx_isa::cfg::Cfg;
 use prlx_isa::ptx::{Op as Ptx, opcode};
@@ -89,7 +89,7 @@ fn only_swapped(f: &Function, load: &Inst, swaps: &[&Inst]) -> bool {
             _ if swaps.iter().any(|swap| std::ptr::eq(*swap, i)) => !guard,
             // The loop goes on if the swap failed.
             (_, Class::Branch) => true,
-            (Effect::Compare(_), _) => !guard && !(reads && others),
+            (Effect::Compare(_), _) => !(guard || reads && others),
             (_, Class::Load | Class::Store | Class::Atomic | Class::Call) => !guard && !reads,
             (Effect::Plain, _) => !guard,
             _ => !guard && !reads,

@@ -334,7 +334,7 @@ impl Checker {
             async_work.step(launch, (&self.facts, &mut self.log), warp, cta, accesses, here);
         }
         if let (Some(notes), true) = (&mut self.notes, good == m) {
-            accesses.iter().for_each(|t| notes.count(launch.code, op, t, here));
+            accesses.iter().for_each(|t| notes.count(launch, op, t, here));
         }
         if let Some(init) = &mut self.init {
             let mut cx = CheckContext { launch, facts: &self.facts, log: &mut self.log, who: self.here };

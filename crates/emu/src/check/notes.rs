@@ -5,7 +5,9 @@
 //! with 16 bytes four passes of 8 lanes. Global memory is accessed in sectors of 32 bytes.
 //!
 //! # Invariants
-//! The counts follow from the addresses alone. Lanes that access the same word or sector share it.
+//! The counts follow from the addresses alone. An instruction of AMD's that moves several words is one access
+//! of the whole wave, though the device runs it word by word and half by half. Lanes that access the same
+//! word or sector share it.
 //!
 //! # Limitations
 //! Atomics, which serialise for other reasons, caches, adjacent sectors and asynchronous copies are not
@@ -13,6 +15,7 @@
 
 use std::collections::BTreeMap;
 
+use prlx_isa::view::{FuncId, InstId};
 use prlx_trace::check::{Kind, Space};
 
 use crate::code::{Code, MatrixOp, Op, WarpOpKind};
@@ -47,12 +50,26 @@ struct Tally {
 #[derive(Debug, Default)]
 pub struct PerformanceNotes {
     tallies: BTreeMap<(Kind, u32), Tally>,
+    /// In AMD's code: the visit of an instruction, of which more accesses may follow.
+    open: Option<WaveVisit>,
+}
+
+/// The accesses of one visit of an instruction by a wave.
+#[derive(Debug)]
+struct WaveVisit {
+    /// The CTA, the wave in it, and the instruction.
+    of: (u64, u32, (FuncId, InstId)),
+    /// The first access.
+    first: WarpStep,
+    /// Each with its half of the wave and its step.
+    accesses: Vec<(WarpStep, WarpAccess)>,
 }
 
 impl PerformanceNotes {
     /// Counts an access. Those of `wmma` do not count: PTX leaves open which lane accesses which element of a
     /// fragment.
-    pub fn count(&mut self, code: &Code, op: &Op, t: &WarpAccess, here: WarpStep) {
+    pub fn count(&mut self, launch: &Launch<'_>, op: &Op, t: &WarpAccess, here: WarpStep) {
+        let code: &Code = launch.code;
         let counts = match *op {
             Op::Ld(_) | Op::St(_) => true,
             Op::Exchange(i) => match code.warp_ops[i as usize].kind {
@@ -64,23 +81,62 @@ impl PerformanceNotes {
         if !counts || t.lanes == 0 {
             return;
         }
-        let space = |l: usize| accesses::space(t.space, t.addr.0[l]);
-        let (mut shared, mut global) = (0, 0);
-        each(t.lanes, |l| match space(l) {
-            Space::Shared => shared |= 1 << l,
-            Space::Global => global |= 1 << l,
-            _ => {}
-        });
-        for (kind, lanes) in [(Kind::BankConflict, shared), (Kind::Uncoalesced, global)] {
-            if lanes == 0 {
-                continue;
+        if code.exec.is_none() {
+            self.visit(here, std::slice::from_ref(t));
+            return;
+        }
+        let halves = (launch.warp_size.lanes() / LANES as u64).max(1) as u32;
+        let inst = code.origin.get(here.step as usize).copied().unwrap_or_default();
+        let of = (here.cta, here.warp / halves, inst);
+        let same = |v: &WaveVisit| {
+            let again = |(at, _): &(WarpStep, WarpAccess)| (at.warp, at.step) == (here.warp, here.step);
+            v.of == of && !v.accesses.iter().any(again)
+        };
+        if !self.open.as_ref().is_some_and(same) {
+            self.close();
+        }
+        let visit = self.open.get_or_insert_with(|| WaveVisit { of, first: here, accesses: Vec::new() });
+        visit.accesses.push((here, t.clone()));
+    }
+    /// Counts the visit of AMD's that is open, if there is one.
+    fn close(&mut self) {
+        let Some(visit) = self.open.take() else { return };
+        let mut joined: Vec<(u32, WarpAccess)> = Vec::new();
+        for (here, t) in visit.accesses {
+            match joined.iter_mut().find(|(warp, before)| *warp == here.warp && continues(before, &t)) {
+                Some((_, before)) => each(t.lanes, |l| before.bytes[l] += t.bytes[l]),
+                None => joined.push((here.warp, t)),
             }
-            let (taken, least) =
-                if kind == Kind::BankConflict { passes(t, lanes) } else { sectors(t, lanes) };
+        }
+        let accesses: Vec<WarpAccess> = joined.into_iter().map(|(_, t)| t).collect();
+        self.visit(visit.first, &accesses);
+    }
+    /// Counts the accesses of one visit.
+    fn visit(&mut self, here: WarpStep, all: &[WarpAccess]) {
+        let (mut shared, mut global) = (Vec::new(), Vec::new());
+        for t in all {
+            let (mut in_shared, mut in_global) = (0, 0);
+            each(t.lanes, |l| match accesses::space(t.space, t.addr.0[l]) {
+                Space::Shared => in_shared |= 1 << l,
+                Space::Global => in_global |= 1 << l,
+                _ => {}
+            });
+            shared.extend((in_shared != 0).then_some((t, in_shared)));
+            global.extend((in_global != 0).then_some((t, in_global)));
+        }
+        for (kind, parts) in [(Kind::BankConflict, shared), (Kind::Uncoalesced, global)] {
+            let Some(&(_, lanes)) = parts.first() else { continue };
+            let (taken, least) = match kind {
+                Kind::BankConflict => parts.iter().fold((0, 0), |(taken, least), (t, lanes)| {
+                    let (more, needed) = passes(t, *lanes);
+                    (taken + more, least + needed)
+                }),
+                _ => sectors(&parts),
+            };
             let none = Tally { first: None, visits: 0, lanes: 0, taken: 0, least: 0 };
             let tally = self.tallies.entry((kind, here.step)).or_insert(none);
             tally.visits += 1;
-            tally.lanes += u64::from(lanes.count_ones());
+            tally.lanes += parts.iter().map(|(_, lanes)| u64::from(lanes.count_ones())).sum::<u64>();
             tally.taken += taken;
             tally.least += least;
             if taken > least {
@@ -89,7 +145,8 @@ impl PerformanceNotes {
         }
     }
     /// Reports the counts by line: any bank conflict, and accesses with at least twice the sectors needed.
-    pub fn finish(self, launch: &Launch<'_>, log: &mut FindingLog) {
+    pub fn finish(mut self, launch: &Launch<'_>, log: &mut FindingLog) {
+        self.close();
         // The steps of one line become one note.
         let mut lines: Vec<(Kind, findings::Spot, Tally)> = Vec::new();
         for ((kind, step), tally) in self.tallies {
@@ -151,10 +208,19 @@ fn passes(t: &WarpAccess, lanes: u32) -> (u64, u64) {
     (taken, least)
 }
 
-/// Sectors of an access to global memory, and the least number that would hold its bytes.
-fn sectors(t: &WarpAccess, lanes: u32) -> (u64, u64) {
+/// Whether an access goes on in every lane where another one ends.
+fn continues(before: &WarpAccess, t: &WarpAccess) -> bool {
+    let mut goes_on = before.lanes == t.lanes && before.space == t.space;
+    each(t.lanes, |l| goes_on &= before.addr.0[l].checked_add(before.bytes[l].into()) == Some(t.addr.0[l]));
+    goes_on
+}
+
+/// Sectors of accesses to global memory by some lanes each, and the least number that would hold the bytes.
+fn sectors(all: &[(&WarpAccess, u32)]) -> (u64, u64) {
     let mut spans: Vec<(u64, u64)> = Vec::new();
-    each(lanes, |l| spans.push((t.addr.0[l], t.addr.0[l].saturating_add(t.bytes[l].into()))));
+    for (t, lanes) in all {
+        each(*lanes, |l| spans.push((t.addr.0[l], t.addr.0[l].saturating_add(t.bytes[l].into()))));
+    }
     spans.sort_unstable();
     let (mut bytes, mut taken, mut end, mut next) = (0, 0, 0, 0);
     for (from, to) in spans {
@@ -197,11 +263,29 @@ mod tests {
 
     #[test]
     fn sectors_of_a_warp() {
-        assert_eq!(sectors(&touch(4, |l| 4 * l), u32::MAX), (4, 4));
-        assert_eq!(sectors(&touch(4, |l| 4 * l + 4), u32::MAX), (5, 4));
-        assert_eq!(sectors(&touch(4, |l| 128 * l), u32::MAX), (32, 4));
-        assert_eq!(sectors(&touch(4, |_| 128), u32::MAX), (1, 1));
-        assert_eq!(sectors(&touch(16, |l| 16 * (31 - l)), u32::MAX), (16, 16));
-        assert_eq!(sectors(&touch(4, |l| 4 * l), 1), (1, 1));
+        let of = |t: WarpAccess, lanes| sectors(&[(&t, lanes)]);
+        assert_eq!(of(touch(4, |l| 4 * l), u32::MAX), (4, 4));
+        assert_eq!(of(touch(4, |l| 4 * l + 4), u32::MAX), (5, 4));
+        assert_eq!(of(touch(4, |l| 128 * l), u32::MAX), (32, 4));
+        assert_eq!(of(touch(4, |_| 128), u32::MAX), (1, 1));
+        assert_eq!(of(touch(16, |l| 16 * (31 - l)), u32::MAX), (16, 16));
+        assert_eq!(of(touch(4, |l| 4 * l), 1), (1, 1));
+    }
+
+    #[test]
+    fn the_words_and_halves_of_a_wave_are_one_visit() {
+        let mut notes = PerformanceNotes::default();
+        let of = (0, 0, <(FuncId, InstId)>::default());
+        let at = |warp, step| WarpStep { cta: 0, warp, lanes: u32::MAX, step };
+        let mut accesses = Vec::new();
+        for (half, word) in (0..2u32).flat_map(|half| (0..4u32).map(move |word| (half, word))) {
+            let mut t = touch(4, |l| 512 * u64::from(half) + 16 * l + 4 * u64::from(word));
+            t.space = AddrSpace::Global;
+            accesses.push((at(half, word), t));
+        }
+        notes.open = Some(WaveVisit { of, first: at(0, 0), accesses });
+        notes.close();
+        let tally = notes.tallies[&(Kind::Uncoalesced, 0)];
+        assert_eq!((tally.visits, tally.lanes, tally.taken, tally.least), (1, 64, 32, 32));
     }
 }

@@ -336,7 +336,11 @@ impl Emulator {
                 let ctas = request.ctas.as_ref().filter(|_| request.others == Others::Skipped)?;
                 Some(grid_shape::clusters_of(config.grid, cluster, ctas))
             }),
-            observe: plan.map(|plan| Observe { plan, kernel: prlx_trace::FuncId(code.kernel.0) }),
+            observe: plan.map(|plan| Observe {
+                plan,
+                kernel: prlx_trace::FuncId(code.kernel.0),
+                warps: warps_of(size, config),
+            }),
             printed: Mutex::new(std::mem::take(&mut self.printed)),
             max_printed: o.max_printed,
             simd: SimdFunctions::of(o.simd),
@@ -499,6 +503,11 @@ fn cluster(f: &Function, config: &LaunchConfig) -> Result<(Dim3, bool), Error> {
         return wrong(format!("a grid of {grid} CTAs can't be divided into clusters of {size}"));
     }
     Ok((size, wanted.is_some() || size.volume() != 1 || limit("explicitcluster").is_some()))
+}
+
+/// Warps of a launch.
+fn warps_of(size: prlx_trace::WarpSize, config: &LaunchConfig) -> u64 {
+    size.warps(config.block.volume()).saturating_mul(config.grid.volume())
 }
 
 impl Driver for Emulator {
@@ -701,7 +710,8 @@ impl Driver for Emulator {
             let mut probe_results = outcome.probe_results.unwrap_or_default();
             let mut tracks = std::mem::take(&mut probe_results.tracks);
             tracks.sort_by_key(|t| (t.warp, t.lane));
-            let tallies = probe_results.table_contents(&plan.probe_state);
+            let warps = warps_of(plan.warp_size, config);
+            let tallies = probe_results.table_contents(&plan.probe_state, warps);
             let (ended, unfinished) = match outcome.stopped {
                 None => (Ok(stats), Vec::new()),
                 Some(s) => (Err(s.error), s.unfinished),

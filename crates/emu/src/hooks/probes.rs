@@ -15,7 +15,7 @@ use prlx_plan::VariableScope;
 use prlx_plan::code::{Code, LaneQuery};
 use prlx_plan::eval::{self, LaneHost, RowRef};
 use prlx_plan::{Plan, ProbeState};
-use prlx_trace::device::tables::{Rows, Which};
+use prlx_trace::device::tables::{Part, Rows, Which};
 use prlx_trace::kernel::Scalar;
 use prlx_trace::mark::Track;
 use prlx_trace::table::{Aggregate, Row};
@@ -42,7 +42,7 @@ impl ProbeResults {
         ProbeResults { tables: vec![BTreeMap::new(); n], lost: vec![0; n], tracks: Vec::new() }
     }
     /// Adds a value to a row.
-    fn add_value(&mut self, probe_state: &ProbeState, table: usize, key: Vec<u64>, value: u64) {
+    fn add_value(&mut self, probe_state: &ProbeState, table: usize, key: &[u64], value: u64) {
         let (Some(layout), Some(rows)) = (probe_state.tables.get(table), self.tables.get_mut(table)) else {
             return;
         };
@@ -57,13 +57,19 @@ impl ProbeResults {
             }
             Aggregate::Record { .. } => return,
         }
-        let empty = || vec![0; one.len()];
-        aggregate.merge(rows.entry(key).or_insert_with(empty), &one, layout.ty);
+        match rows.get_mut(key) {
+            Some(cells) => aggregate.merge(cells, &one, layout.ty),
+            None => {
+                let mut cells = vec![0; one.len()];
+                aggregate.merge(&mut cells, &one, layout.ty);
+                rows.insert(key.to_vec(), cells);
+            }
+        }
     }
     /// Adds the value of a counter to a row.
     fn add_count(&mut self, probe_state: &ProbeState, table: usize, row: u32, sum: u64) {
         let Some(key) = probe_state.tables.get(table).and_then(|t| known(&t.rows, row)) else { return };
-        let cells = self.tables[table].entry(key).or_insert_with(|| vec![0]);
+        let cells = self.tables[table].entry(key.to_vec()).or_insert_with(|| vec![0]);
         cells[0] = cells[0].wrapping_add(sum);
     }
     /// Adds other results.
@@ -95,8 +101,32 @@ impl ProbeResults {
         let row = |(key, cells): (&Vec<u64>, &Vec<u64>)| 64 + 8 * (key.len() + cells.len()) as u64;
         self.tables.iter().flatten().map(row).sum()
     }
-    /// The contents of the tables, as a GPU would give them.
-    pub fn table_contents(self, probe_state: &ProbeState) -> Vec<TableContents> {
+    /// Discards the records for which a log has no room: those of later warps, and of a warp the later ones.
+    fn limit_logs(&mut self, probe_state: &ProbeState, warps: u64) {
+        for (i, part) in probe_state.records.parts.iter().enumerate() {
+            let table = probe_state.tables.len() + i;
+            let room = room(part, warps);
+            let Some(rows) = self.tables.get_mut(table).filter(|rows| rows.len() as u64 > room) else {
+                continue;
+            };
+            if part.which != Which::Room {
+                continue;
+            }
+            let owners = if part.of_lane { part.warp_size.lanes() } else { 1 };
+            let mut keys: Vec<Vec<u64>> = rows.keys().cloned().collect();
+            keys.sort_by_key(|key| match key.as_slice() {
+                [holder, n] => (holder / owners, *n, *holder),
+                _ => (u64::MAX, 0, 0),
+            });
+            for key in keys.iter().skip(usize::try_from(room).unwrap_or(usize::MAX)) {
+                rows.remove(key);
+                self.lost[table] = self.lost[table].saturating_add(1);
+            }
+        }
+    }
+    /// The contents of the tables of a launch of `warps` warps, as a GPU would give them.
+    pub fn table_contents(mut self, probe_state: &ProbeState, warps: u64) -> Vec<TableContents> {
+        self.limit_logs(probe_state, warps);
         let contents = |(i, rows): (usize, BTreeMap<Vec<u64>, Vec<u64>>)| {
             let mut rows = rows;
             let layout = probe_state.tables.get(i);
@@ -124,9 +154,9 @@ impl ProbeResults {
     }
 }
 
-fn known(rows: &Rows, row: u32) -> Option<Vec<u64>> {
+fn known(rows: &Rows, row: u32) -> Option<&[u64]> {
     match rows {
-        Rows::Known(rows) => rows.get(row as usize).cloned(),
+        Rows::Known(rows) => rows.get(row as usize).map(Vec::as_slice),
         Rows::Hashed { .. } => None,
     }
 }
@@ -136,6 +166,11 @@ fn known(rows: &Rows, row: u32) -> Option<Vec<u64>> {
 struct KeptRecords {
     written: u64,
     kept: Vec<(u64, Vec<u64>)>,
+}
+
+/// Records that the log of a declaration has room for in a launch of `warps` warps.
+fn room(part: &Part, warps: u64) -> u64 {
+    part.entries().saturating_mul(warps)
 }
 
 /// The state of a probe program in one warp.
@@ -148,13 +183,15 @@ pub struct WarpProbes {
     results: ProbeResults,
     /// By record and lane; records of the warp are in lane 0.
     saved: Vec<Vec<KeptRecords>>,
+    /// By record: how many records a log of all warps has room for, and how many this warp wrote to it.
+    logs: Vec<(u64, u64)>,
     /// The tracks of its lanes.
     pub marks: tracks::WarpTracks,
 }
 
 impl WarpProbes {
-    /// The state at the start of a warp.
-    pub fn new(plan: &Plan, kernel: FuncId, warp: WarpId) -> WarpProbes {
+    /// The state at the start of a warp, one of `warps`.
+    pub fn new(plan: &Plan, kernel: FuncId, warp: WarpId, warps: u64) -> WarpProbes {
         let (probe_state, size) = (&plan.probe_state, plan.warp_size);
         let lanes = size.lanes() as usize;
         WarpProbes {
@@ -163,6 +200,7 @@ impl WarpProbes {
             counters: vec![vec![0; lanes]; probe_state.counters.len()],
             results: ProbeResults::new(probe_state),
             saved: vec![vec![KeptRecords::default(); lanes]; probe_state.records.parts.len()],
+            logs: probe_state.records.parts.iter().map(|part| (room(part, warps), 0)).collect(),
             marks: tracks::WarpTracks::new(kernel, warp, size),
         }
     }
@@ -249,7 +287,7 @@ impl LaneHost for LaneProbes<'_, '_> {
             LaneQuery::Leader => u64::from(active.trailing_zeros() as usize == lane),
             LaneQuery::Clock => self.context.clock & u64::from(u32::MAX),
             LaneQuery::Clock64 => self.context.clock,
-            LaneQuery::Time => EPOCH + self.context.clock,
+            LaneQuery::Time => EPOCH + self.context.clock / 2,
             LaneQuery::Launch => 0,
         }
     }
@@ -302,7 +340,7 @@ impl LaneHost for LaneProbes<'_, '_> {
     }
     fn update(&mut self, table: u32, row: RowRef<'_>, value: u64, _: usize) {
         let key = match row {
-            RowRef::Keyed(keys) => Some(keys.to_vec()),
+            RowRef::Keyed(keys) => Some(keys),
             RowRef::At(row) => self.probe_state.tables.get(table as usize).and_then(|t| known(&t.rows, row)),
         };
         if let Some(key) = key {
@@ -320,8 +358,14 @@ impl LaneHost for LaneProbes<'_, '_> {
         };
         let n = saved.written;
         saved.written += 1;
-        // A log keeps all records.
-        if part.which == Which::Room || saved.kept.len() < part.keep as usize {
+        if part.which == Which::Room {
+            if let Some((room, written)) = self.warp.logs.get_mut(record as usize)
+                && written < room
+            {
+                *written += 1;
+                saved.kept.push((n, fields.to_vec()));
+            }
+        } else if saved.kept.len() < part.keep as usize {
             saved.kept.push((n, fields.to_vec()));
         } else if part.which == Which::Last {
             saved.kept.remove(0);

@@ -24,6 +24,8 @@ pub struct Observe<'a> {
     pub plan: &'a Plan,
     /// Number of the kernel among the functions of the plan's module.
     pub kernel: FuncId,
+    /// Warps of the launch.
+    pub warps: u64,
 }
 
 impl Observe<'_> {
@@ -87,7 +89,7 @@ impl Recorder {
             events: Vec::new(),
             visits: FxHashMap::default(),
             records: vec![Vec::new(); lanes],
-            probes: probes::WarpProbes::new(o.plan, o.kernel, warp),
+            probes: probes::WarpProbes::new(o.plan, o.kernel, warp, o.warps),
         }
     }
     /// Makes room for `bits` decisions in the current words of lanes `m`.

@@ -311,8 +311,8 @@ fn barriers_of_the_cluster() {
     assert!(!of.is_empty() && of.iter().all(|w| w.ends_with("of another CTA")), "{of:?}");
 }
 
-/// Adds to one word by a loop around a compare-and-swap. `read`: the first read; `use_it`: what else happens to
-/// its value.
+/// Adds to one word by a loop around a compare-and-swap. `read`: the first read; `use_it`: what else happens
+/// to its value.
 fn swap_loop(read: &str, use_it: &str, repeat: &str) -> Case {
     let body = format!(
         "{read}.global.u32 %r2, [%rd0];\nL: add.u32 %r3, %r2, 5;\n{use_it}\n\

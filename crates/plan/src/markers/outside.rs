@@ -188,8 +188,13 @@ impl Finder<'_, '_> {
             return;
         }
         for (edges, kind, words) in [(into, MarkKind::Begin, words), (out, MarkKind::End, Vec::new())] {
-            for (at, guard) in edges {
-                self.push(at, guard, (what, kind, Via::Mbarrier), words.clone());
+            for (place, guard) in edges {
+                self.push(place, guard, (what, kind, Via::Mbarrier), words.clone());
+                // An edge lies at whatever comes before the loop: the wait is where it polls.
+                let loc = self.body.loc(at);
+                if let Some(marker) = self.found.last_mut().filter(|_| loc.is_some()) {
+                    marker.loc = loc;
+                }
             }
         }
     }

@@ -139,6 +139,11 @@ impl<H: LaneHost, const LANES: usize> Machine<'_, H, LANES> {
 
     fn set(&mut self, to: Temp, op: &Op, mask: u64) {
         let ty = self.ty(to);
+        let full = mask == u64::MAX >> (64 - LANES);
+        if let (true, Op::Const(bits), Some(temp)) = (full, op, self.temps.get_mut(to.index())) {
+            *temp = [bits & low(ty); LANES];
+            return;
+        }
         let mut out = self.temps.get(to.index()).copied().unwrap_or([0; LANES]);
         let ballot = |p: Temp| lanes(mask).fold(0u64, |m, l| m | u64::from(self.get(p, l) != 0) << l);
         let common = match op {
@@ -146,12 +151,37 @@ impl<H: LaneHost, const LANES: usize> Machine<'_, H, LANES> {
             Op::Reduce(how, a) => Some(reduce(*how, ty, lanes(mask).map(|l| self.get(*a, l)))),
             _ => None,
         };
+        match op {
+            Op::Same(a) => {
+                if let Some(values) = self.temps.get(a.index()) {
+                    same(values, mask, &mut out);
+                }
+            }
+            Op::Const(bits) => lanes(mask).for_each(|l| out[l] = bits & low(ty)),
+            Op::Binary(op, a, b) if !self.ty(*a).float() => {
+                let (of, a, b) = (self.ty(*a), self.temps.get(a.index()), self.temps.get(b.index()));
+                if let Some((a, b)) = a.zip(b) {
+                    let all = if of.signed() { None } else { unsigned(*op, of, a, b) };
+                    match all {
+                        Some(all) if full => out = all,
+                        Some(all) => lanes(mask).for_each(|l| out[l] = all[l]),
+                        None => lanes(mask).for_each(|l| out[l] = integer(*op, of, a[l], b[l]) & low(ty)),
+                    }
+                }
+            }
+            _ => self.each(ty, op, mask, common, &mut out),
+        }
+        if let Some(temp) = self.temps.get_mut(to.index()) {
+            *temp = out;
+        }
+    }
+
+    /// An operation lane by lane. `common`: the result that all lanes have.
+    fn each(&self, ty: Ty, op: &Op, mask: u64, common: Option<u64>, out: &mut [u64; LANES]) {
         for l in lanes(mask) {
             let bits = match op {
                 Op::Ballot(_) | Op::Reduce(..) => common.unwrap_or(0),
-                Op::Same(a) => {
-                    lanes(mask).fold(0, |m, o| m | u64::from(self.get(*a, o) == self.get(*a, l)) << o)
-                }
+                Op::Same(_) => 0,
                 Op::Const(bits) => *bits,
                 Op::Copy(a) | Op::Bits(a) => self.get(*a, l),
                 Op::Read(operand) => self.host.read(*operand, l),
@@ -168,9 +198,55 @@ impl<H: LaneHost, const LANES: usize> Machine<'_, H, LANES> {
             };
             out[l] = bits & low(ty);
         }
-        if let Some(temp) = self.temps.get_mut(to.index()) {
-            *temp = out;
-        }
+    }
+}
+
+/// The common operations on unsigned integers, in all lanes at once; `None` for the others.
+fn unsigned<const LANES: usize>(
+    op: Binary,
+    ty: Ty,
+    a: &[u64; LANES],
+    b: &[u64; LANES],
+) -> Option<[u64; LANES]> {
+    fn each<const LANES: usize>(
+        a: &[u64; LANES],
+        b: &[u64; LANES],
+        f: impl Fn(u64, u64) -> u64,
+    ) -> [u64; LANES] {
+        std::array::from_fn(|l| f(a[l], b[l]))
+    }
+    let (low, bits) = (low(ty), u64::from(ty.bits()));
+    Some(match op {
+        Binary::Add => each(a, b, |a, b| a.wrapping_add(b) & low),
+        Binary::Sub => each(a, b, |a, b| a.wrapping_sub(b) & low),
+        Binary::Mul => each(a, b, |a, b| a.wrapping_mul(b) & low),
+        Binary::And => each(a, b, |a, b| a & b),
+        Binary::Or => each(a, b, |a, b| a | b),
+        Binary::Xor => each(a, b, |a, b| a ^ b),
+        Binary::Shl => each(a, b, |a, b| if b < bits { (a << (b & 63)) & low } else { 0 }),
+        Binary::Shr => each(a, b, |a, b| if b < bits { a >> (b & 63) } else { 0 }),
+        Binary::Min => each(a, b, u64::min),
+        Binary::Max => each(a, b, u64::max),
+        Binary::Eq => each(a, b, |a, b| u64::from(a == b)),
+        Binary::Ne => each(a, b, |a, b| u64::from(a != b)),
+        Binary::Lt => each(a, b, |a, b| u64::from(a < b)),
+        Binary::Le => each(a, b, |a, b| u64::from(a <= b)),
+        Binary::Gt => each(a, b, |a, b| u64::from(a > b)),
+        Binary::Ge => each(a, b, |a, b| u64::from(a >= b)),
+        Binary::Div | Binary::Rem => return None,
+    })
+}
+
+/// [`Op::Same`] of the lanes of a mask: each group of lanes with one value is found once.
+fn same(values: &[u64], mask: u64, out: &mut [u64]) {
+    let mut left = mask;
+    while left != 0 {
+        let first = values.get(left.trailing_zeros() as usize).copied().unwrap_or(0);
+        let equal = |m, l: usize| m | u64::from(values.get(l) == Some(&first)) << l;
+        // The lowest lane is always in its group.
+        let group = lanes(left).fold(left & left.wrapping_neg(), equal);
+        lanes(group).for_each(|l| out[l] = group);
+        left &= !group;
     }
 }
 

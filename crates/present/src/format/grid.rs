@@ -15,7 +15,8 @@ pub(crate) struct Grid {
 }
 
 impl Grid {
-    /// Prints all rows; a row that is wider than the terminal is clipped.
+    /// Prints all rows. On a terminal, a row that is wider is clipped, and the columns that do not fit are
+    /// named below. Elsewhere only text in the last column is clipped.
     pub fn print(&self, out: &mut impl Write, style: Style) -> io::Result<()> {
         let width = |i: usize| {
             self.rows
@@ -26,6 +27,20 @@ impl Grid {
                 .unwrap_or_default()
         };
         let widths: Vec<usize> = (0..self.right.len()).map(width).collect();
+        let ends = widths.iter().scan(0, |end, width| {
+            *end += 2 + width;
+            Some(*end)
+        });
+        let ends: Vec<usize> = ends.collect();
+        // Text at the end of rows without a heading, as that of source lines, explains what stands before it.
+        let head = self.rows.first().and_then(|(_, head)| head.get(ends.len().saturating_sub(1)));
+        let explains = head.is_none_or(String::is_empty);
+        let values = match self.right.last() {
+            Some(false) if ends.len() > 1 && explains => ends.len() - 1,
+            _ => ends.len(),
+        };
+        let needed = values.checked_sub(1).and_then(|last| ends.get(last)).copied().unwrap_or(0);
+        let room = if style.cut { style.width } else { style.width.max(needed) };
         for (ink, row) in &self.rows {
             let mut line = String::new();
             for ((cell, width), right) in row.iter().zip(&widths).zip(&self.right) {
@@ -33,7 +48,21 @@ impl Grid {
                 line += "  ";
                 line += &if *right { fill + cell } else { format!("{cell}{fill}") };
             }
-            writeln!(out, "{}", style.ink(*ink, &clip(line.trim_end(), style.width)))?;
+            writeln!(out, "{}", style.ink(*ink, &clip(line.trim_end(), room)))?;
+        }
+        if needed > room {
+            // The last character is an ellipsis.
+            let kept = ends.iter().take(values).filter(|end| **end < room).count();
+            let names = self.rows.first().map_or(&[][..], |(_, head)| head.as_slice());
+            let names = names.get(kept..values).unwrap_or_default();
+            let names: Vec<&str> = names.iter().map(|n| n.trim()).filter(|n| !n.is_empty()).collect();
+            let said = format!(
+                "not in full, as the terminal is too narrow: {}. Write the output to a file, or set COLUMNS",
+                names.join(", ")
+            );
+            for line in wrap(&said, style.width.saturating_sub(2)) {
+                writeln!(out, "  {}", style.ink(Ink::Faint, &line))?;
+            }
         }
         Ok(())
     }

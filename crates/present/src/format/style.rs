@@ -9,11 +9,13 @@ pub struct Style {
     pub color: bool,
     /// Columns of the terminal. Longer source lines and instructions are clipped.
     pub width: usize,
+    /// Whether rows of tables that are wider than that are cut. Source lines at their ends always are.
+    pub cut: bool,
 }
 
 impl Default for Style {
     fn default() -> Self {
-        Style { color: false, width: 100 }
+        Style { color: false, width: 100, cut: true }
     }
 }
 
@@ -37,6 +39,10 @@ pub(crate) enum Ink {
 }
 
 impl Style {
+    /// Widest text that a key of a table has in its column.
+    pub(crate) fn key_width(&self) -> usize {
+        if self.cut { 60 } else { usize::MAX }
+    }
     /// `text` in the colour of `ink`. The caller has escaped the text.
     pub(crate) fn ink(self, ink: Ink, text: &str) -> String {
         let code = match ink {

@@ -34,7 +34,7 @@ fn xml(text: &str) -> String {
 /// # Errors
 /// Those of `out`.
 pub fn junit(out: &mut impl Write, j: &Judgement, r: &Report) -> io::Result<()> {
-    let plain = Style { color: false, width: 100 };
+    let plain = Style { cut: false, ..Style::default() };
     let mut cases = Vec::new();
     let (mut failures, mut errors) = (0, 0);
     let failed = j.outcome == GateOutcome::Failed;

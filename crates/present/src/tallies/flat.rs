@@ -59,7 +59,7 @@ impl TallyTable {
                     }
                 }
                 Shown::Word | Shown::Address => all.push((key.name.clone(), ColumnKind::Text)),
-                Shown::Number => all.push((key.name.clone(), kind(key.ty))),
+                Shown::Number | Shown::Hex => all.push((key.name.clone(), kind(key.ty))),
             }
         }
         let ty = kind(self.ty());
@@ -105,11 +105,18 @@ impl TallyTable {
 fn key(key: &TallyKey, shown: Shown) -> Vec<Cell> {
     match key {
         TallyKey::Int(n) => vec![integer(*n)],
+        TallyKey::Hex(n) => vec![Cell::Number(*n)],
         TallyKey::Float(_, bits) => vec![Cell::Float(*bits)],
         TallyKey::Address(at) => vec![Cell::Text(format!("{at:#x}"))],
         TallyKey::Word(text) if shown == Shown::Line => vec![Cell::Text(text.clone()), Cell::None],
+        TallyKey::Word(text) if shown == Shown::Site => {
+            vec![Cell::None, Cell::None, Cell::Text(text.clone())]
+        }
         TallyKey::Word(text) | TallyKey::Recording(_, text) => vec![Cell::Text(text.clone())],
         TallyKey::Line(path, line) => vec![Cell::Text(path.clone()), Cell::Number((*line).into())],
+        TallyKey::Site(path, line, text) if shown != Shown::Site => {
+            vec![Cell::Text(format!("{path}:{line} {text}"))]
+        }
         TallyKey::Site(path, line, text) => {
             vec![Cell::Text(path.clone()), Cell::Number((*line).into()), Cell::Text(text.clone())]
         }

@@ -147,7 +147,8 @@ impl JoinedText<'_> {
         }
         grid.rows.push((Ink::Faint, head));
         for (key, row) in keys.iter().zip(rows).take(shown) {
-            let mut line: Vec<String> = key.iter().map(|k| clip(&clean(&self.names.key(k)), KEY)).collect();
+            let mut line: Vec<String> =
+                key.iter().map(|k| clip(&clean(&self.names.key(k)), self.style.key_width())).collect();
             line.extend(parts.iter().map(|&(t, part)| joined.cell(row, t, part).unwrap_or_default()));
             if sources {
                 line.push(self.tallies.source_of(key).map(clean).unwrap_or_default());

@@ -72,7 +72,7 @@ fn table(tallies: &Tallies, table: &TallyTable) -> Value {
 
 fn shown(shown: Shown) -> &'static str {
     match shown {
-        Shown::Number => "number",
+        Shown::Number | Shown::Hex => "number",
         Shown::Address => "address",
         Shown::Word => "text",
         Shown::Site => "site",
@@ -128,6 +128,7 @@ fn key(tallies: &Tallies, key: &TallyKey) -> Value {
         TallyKey::Int(n) => {
             i64::try_from(*n).map(Value::from).or(u64::try_from(*n).map(Value::from)).unwrap_or_default()
         }
+        TallyKey::Hex(n) => json!(n),
         TallyKey::Float(_, bits) => float(f64::from_bits(*bits)),
         TallyKey::Address(at) => json!(format!("{at:#x}")),
         TallyKey::Word(text) | TallyKey::Recording(_, text) => json!(text),

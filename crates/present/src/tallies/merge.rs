@@ -5,8 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use prlx_trace::Trace;
 use prlx_trace::device::tables::ordered;
 use prlx_trace::kernel::{Module, Scalar};
-use prlx_trace::names::own_line;
-use prlx_trace::table::{self, Aggregate, Field, Shown, TableContents};
+use prlx_trace::table::{self, Aggregate, Field, SITE_SEPARATOR, Shown, TableContents};
 
 use super::model::{Tallies, TallyKey, TallyRow, TallyTable, wide};
 
@@ -39,7 +38,24 @@ impl Tallies {
             }
         }
         tallies.tables = groups.iter().map(|g| g.merged(recordings)).collect();
+        tallies.drop_untouched();
         tallies
+    }
+
+    /// Removes the rows of sums where nothing was added: rows of 0 whose keys no other table with the same
+    /// keys has, unless that is a row of 0 as well.
+    fn drop_untouched(&mut self) {
+        let names = |t: &TallyTable| t.keys.iter().map(|k| k.name.clone()).collect::<Vec<_>>();
+        let empty = |t: &TallyTable, row: &TallyRow| t.aggregate == Aggregate::Sum && row.cells == [0];
+        let mut touched: BTreeSet<(Vec<String>, Vec<TallyKey>)> = BTreeSet::new();
+        for table in &self.tables {
+            let rows = table.rows.iter().filter(|row| !empty(table, row));
+            touched.extend(rows.map(|row| (names(table), row.keys.clone())));
+        }
+        for table in self.tables.iter_mut().filter(|t| t.aggregate == Aggregate::Sum && !t.keys.is_empty()) {
+            let names = names(table);
+            table.rows.retain(|row| row.cells != [0] || touched.contains(&(names.clone(), row.keys.clone())));
+        }
     }
 }
 
@@ -187,16 +203,20 @@ impl TallyKey {
             Shown::Number if field.ty.signed() => TallyKey::Int(bits.cast_signed().into()),
             Shown::Number => TallyKey::Int(bits.into()),
             Shown::Address => TallyKey::Address(bits),
-            Shown::Word => TallyKey::Word(part.table.words.get(index).cloned().unwrap_or_default()),
+            Shown::Hex => TallyKey::Hex(bits),
             Shown::Line => match place(part.module.locs.get(index)) {
                 Some((path, line)) => TallyKey::Line(path, line),
                 None => TallyKey::Word("no line".to_owned()),
             },
-            Shown::Site => {
-                let site = part.module.sites.get(index);
-                let loc = site.and_then(|s| s.loc).and_then(|l| own_line(part.module, l));
-                let (path, line) = place(loc).unwrap_or_default();
-                TallyKey::Site(path, line, site.map(|s| s.text.clone()).unwrap_or_default())
+            Shown::Word | Shown::Site => {
+                let word = part.table.words.get(index).map_or("", String::as_str);
+                if !word.contains(SITE_SEPARATOR) {
+                    return TallyKey::Word(word.to_owned());
+                }
+                let mut fields = word.splitn(3, SITE_SEPARATOR);
+                let path = fields.next().unwrap_or_default().to_owned();
+                let line = fields.next().and_then(|line| line.parse().ok()).unwrap_or(0);
+                TallyKey::Site(path, line, fields.next().unwrap_or_default().to_owned())
             }
         }
     }

@@ -55,6 +55,8 @@ pub enum TallyKey {
     Float(u64, u64),
     /// A memory address.
     Address(u64),
+    /// A number that text shows in hexadecimal.
+    Hex(u64),
     /// A string of the program.
     Word(String),
     /// A recording: its index and its name.
@@ -105,7 +107,7 @@ impl Tallies {
 impl TallyKey {
     /// Whether the key is aligned to the right.
     pub(super) fn is_number(&self) -> bool {
-        matches!(self, TallyKey::Int(_) | TallyKey::Float(..) | TallyKey::Address(_))
+        matches!(self, TallyKey::Int(_) | TallyKey::Float(..) | TallyKey::Address(_) | TallyKey::Hex(_))
     }
 }
 
@@ -320,10 +322,10 @@ pub(super) fn signed(n: i64) -> String {
     format!("{}{}", if n < 0 { "-" } else { "" }, number(n.unsigned_abs()))
 }
 
-/// A record's field; addresses are hexadecimal.
+/// A record's field; addresses and masks are hexadecimal.
 pub(super) fn field_value(bits: u64, field: &Field) -> String {
     match field.shown {
-        Shown::Address => format!("{bits:#x}"),
+        Shown::Address | Shown::Hex => format!("{bits:#x}"),
         _ => value(bits, field.ty),
     }
 }

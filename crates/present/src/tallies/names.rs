@@ -34,7 +34,7 @@ impl KeyNames {
         match key {
             TallyKey::Int(n) => n.to_string(),
             TallyKey::Float(_, bits) => float(f64::from_bits(*bits)),
-            TallyKey::Address(at) => format!("{at:#x}"),
+            TallyKey::Address(at) | TallyKey::Hex(at) => format!("{at:#x}"),
             TallyKey::Word(text) | TallyKey::Recording(_, text) => text.clone(),
             TallyKey::Line(path, line) => format!("{}:{line}", self.path(path)),
             TallyKey::Site(_, 0, text) => text.clone(),

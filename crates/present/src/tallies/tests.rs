@@ -1,8 +1,8 @@
 //! Tables as they are read, from recordings made by hand.
 
-use prlx_trace::kernel::{Loc, Module, Scalar, Site, SourceFile};
+use prlx_trace::kernel::{Loc, Module, Scalar, SourceFile};
 use prlx_trace::table::{self, Aggregate, Field, Shown, TableContents};
-use prlx_trace::{FileId, LocId, ModuleId, Trace};
+use prlx_trace::{FileId, ModuleId, Trace};
 
 use super::{Tallies, TallyTable, Unavailable, tallies, tallies_csv, tallies_html, tallies_json};
 use crate::Style;
@@ -304,17 +304,32 @@ fn tables_with_the_same_keys_are_one_on_a_page() {
 }
 
 #[test]
-fn sites_name_the_users_own_line() {
-    let mut module =
-        module("src/a.cu", vec![of("n", vec![key("site", Shown::Site)], Aggregate::Count, Scalar::U64)]);
-    module.files.push(SourceFile { path: "/usr/include/lib.h".to_owned(), text: None });
-    let in_library = |inlined_at| Loc { file: FileId(1), line: 90, inlined_at, ..Loc::default() };
-    module.locs.extend([in_library(Some(LocId(2))), in_library(None)]);
-    module.sites =
-        [4, 5].map(|loc| Site { loc: Some(LocId(loc)), text: "add".to_owned(), ..Site::default() }).into();
-    let trace = trace(module, vec![tally(&[(&[0], &[2]), (&[1], &[1])], 0)]);
-    let shown = text(&Tallies::of(&[("a".to_owned(), &trace)]), 20);
-    assert!(shown.contains("a.cu:3 add") && shown.contains("lib.h:90 add"), "{shown}");
+fn sites_have_a_file_a_line_and_a_text() {
+    let mut table = of("n", vec![key("site", Shown::Site)], Aggregate::Count, Scalar::U64);
+    table.words = ["src/a.cu\u{1f}3\u{1f}add in k", "\u{1f}0\u{1f}#7 add in k"].map(str::to_owned).into();
+    let trace = trace(module("src/a.cu", vec![table]), vec![tally(&[(&[0], &[2]), (&[1], &[1])], 0)]);
+    let tallies = Tallies::of(&[("a".to_owned(), &trace)]);
+    let shown = text(&tallies, 20);
+    assert!(shown.contains("a.cu:3 add in k") && shown.contains(" #7 add in k"), "{shown}");
+    let mut csv = Vec::new();
+    tallies_csv(&mut csv, &tallies.tables[0]).unwrap();
+    assert_eq!(
+        String::from_utf8(csv).unwrap(),
+        "file,line,instruction,count\nsrc/a.cu,3,add in k,2\n,0,#7 add in k,1\n"
+    );
+}
+
+#[test]
+fn sums_where_nothing_was_added_have_no_row() {
+    let tables = ["a", "b"].map(|name| of(name, vec![key("x", Shown::Number)], Aggregate::Sum, Scalar::U64));
+    let rows =
+        [tally(&[(&[0], &[5]), (&[1], &[0]), (&[2], &[0])], 0), tally(&[(&[1], &[7]), (&[2], &[0])], 0)];
+    let [first, mut second] = rows;
+    second.table = 1;
+    let trace = trace(module("src/a.cu", tables.into()), vec![first, second]);
+    let tallies = Tallies::of(&[("a".to_owned(), &trace)]);
+    assert_eq!(tallies.tables[0].rows.len(), 2);
+    assert_eq!(tallies.tables[1].rows.len(), 1);
 }
 
 #[test]

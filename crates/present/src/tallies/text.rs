@@ -105,7 +105,7 @@ impl TableText<'_> {
             grid.rows.push((Ink::Faint, head));
         }
         for row in shown {
-            let keys = row.keys.iter().map(|k| clip(&clean(&self.names.key(k)), KEY));
+            let keys = row.keys.iter().map(|k| clip(&clean(&self.names.key(k)), self.style.key_width()));
             let mut line: Vec<String> = keys.chain(table.cells(&row.cells)).collect();
             if shares {
                 line.push(table.share(row, total).map(percent).unwrap_or_default());

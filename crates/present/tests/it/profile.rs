@@ -89,7 +89,14 @@ fn a_kernel() {
     let timeline = kernel(300);
     let analysis = analyze(&timeline);
     let mut text = Vec::new();
-    profile::profile(&mut text, &timeline, &analysis, 12, &Style { color: false, width: 150 }).unwrap();
+    profile::profile(
+        &mut text,
+        &timeline,
+        &analysis,
+        12,
+        &Style { color: false, width: 150, ..Style::default() },
+    )
+    .unwrap();
     holds("kernel.txt", &text);
     let mut json = Vec::new();
     profile::profile_json(&mut json, &timeline, &analysis, &[], None).unwrap();
@@ -103,7 +110,14 @@ fn the_late_participant_is_not_cut_off() {
     let analysis = analyze(&timeline);
     let text = |width| {
         let mut text = Vec::new();
-        profile::profile(&mut text, &timeline, &analysis, 12, &Style { color: false, width }).unwrap();
+        profile::profile(
+            &mut text,
+            &timeline,
+            &analysis,
+            12,
+            &Style { color: false, width, ..Style::default() },
+        )
+        .unwrap();
         String::from_utf8(text).unwrap()
     };
     let late = "(worst 302 ns, CTA 2, iteration 0)";
@@ -128,7 +142,7 @@ fn two_kernels() {
         ["old.prlx", "new.prlx"],
         &found,
         12,
-        &Style { color: false, width: 150 },
+        &Style { color: false, width: 150, ..Style::default() },
     )
     .unwrap();
     holds("two.txt", &text);

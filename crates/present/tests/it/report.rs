@@ -39,7 +39,7 @@ fn a_flip_with_operands() {
     assert_eq!(first, ["ld.const.f32 %f2, [limits];"]);
     check("report", "flip.txt", &as_text(&r, Style::default()));
     check("report", "flip-narrow.txt", &as_text(&r, Style { width: 60, ..Style::default() }));
-    check("report", "flip-color.txt", &as_text(&r, Style { color: true, width: 100 }));
+    check("report", "flip-color.txt", &as_text(&r, Style { color: true, width: 100, ..Style::default() }));
     check("report", "flip.json", &as_json(&r));
 }
 
@@ -192,7 +192,7 @@ fn names_can_not_write_to_the_terminal() {
 fn lines_fit() {
     let (_, _, r) = flipped();
     for width in [60, 80, 120] {
-        for (i, line) in as_text(&r, Style { color: false, width }).lines().enumerate() {
+        for (i, line) in as_text(&r, Style { color: false, width, ..Style::default() }).lines().enumerate() {
             let extra = if i == 0 || line.starts_with(" 1 Branch") { 30 } else { 20 };
             assert!(line.chars().count() <= width + extra, "{width}: {line}");
         }

@@ -17,7 +17,7 @@ use super::matches;
 use super::plan::recording_request;
 use super::script::SelectedScript;
 use crate::Monitor;
-use crate::device::{Device, DeviceOptions};
+use crate::device::{Device, DeviceOptions, TURN};
 use crate::record;
 
 /// How to run launch files with a probe program.
@@ -54,7 +54,9 @@ pub fn probe_launch_files(
     options: &ProbeOptions,
     monitor: &Monitor<'_>,
 ) -> Result<LaunchProbe> {
-    let mut device = Device::open(&options.device)?;
+    // What a program says of time, and of the order of warps, needs warps that advance together.
+    let turn = if script.script.is_about_order() { Some(TURN) } else { options.device.turn };
+    let mut device = Device::open(&DeviceOptions { turn, ..options.device.clone() })?;
     let mut traces: Vec<(String, Trace)> = Vec::new();
     let mut missed: BTreeSet<Unavailable> = BTreeSet::new();
     let mut printed = Vec::new();

@@ -16,12 +16,8 @@ use super::calibrate::{calibrate, empty_region, track_memory};
 use super::machine_code;
 use super::markers::ProfileOptions;
 use crate::Monitor;
-use crate::device::{Device, DeviceOptions};
+use crate::device::{Device, DeviceOptions, TURN};
 use crate::record;
-
-/// Steps of a warp's turn on the CPU device. All warps of a CTA advance together, so that a warp which has
-/// more to do arrives later than the others.
-const TURN: u32 = 1;
 
 /// A profile of launch files.
 #[derive(Debug)]

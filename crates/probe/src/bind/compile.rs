@@ -287,11 +287,12 @@ impl<'a> ClauseCompiler<'a> {
             }
             ExprKind::Builtin(Builtin::Site) => {
                 let text = self.facts.site();
-                Ok((Shown::Word, Value::Int(self.tables.word(&text).into())))
+                Ok((Shown::Site, Value::Int(self.tables.word(&text).into())))
             }
             ExprKind::Builtin(Builtin::Address | Builtin::Source | Builtin::Mbarrier) => {
                 Ok((Shown::Address, self.expr(e)?))
             }
+            _ if e.is_hexadecimal() => Ok((Shown::Hex, self.expr(e)?)),
             _ => match self.expr(e)? {
                 Value::Text(text) => Ok((Shown::Word, Value::Int(self.tables.word(&text).into()))),
                 value => Ok((Shown::Number, value)),

@@ -57,7 +57,7 @@ impl ClauseCompiler<'_> {
             ([low], _) => word(*low),
             ([low, high], _) => {
                 let (low, high) = (word(*low)?, word(*high)?);
-                let by = self.emit(Ty::U64, Op::Const(32));
+                let by = self.emit(Ty::U32, Op::Const(32));
                 let high = self.emit(Ty::U64, Op::Binary(Binary::Shl, high, by));
                 Ok(self.emit(Ty::U64, Op::Binary(Binary::Or, low, high)))
             }

@@ -7,13 +7,26 @@ use super::machine_code::native;
 use super::value::{Reason, Value};
 use crate::lang::{Builtin, ExprKind, Gives, Index};
 use prlx_plan::code::{Binary, LaneQuery, Op, Temp, Ty, Unary};
+use prlx_plan::eval;
 use prlx_plan::function::body::warp_size;
 use prlx_trace::WarpSize;
 
 impl ClauseCompiler<'_> {
     /// Reads an operand as the type that the instruction works in.
     pub(super) fn read(&mut self, operand: &Operand, ty: Type) -> Result<Value, Reason> {
+        let machine = self.facts.place.inst.is_some_and(|at| native(self.facts.body.inst(at)).is_some());
         match operand {
+            Operand::Vector(words) => return self.pair(words, ty),
+            // AMD's constants of float operations are bits.
+            Operand::Int(n) if machine && ty.is_float() => {
+                let bits = n.cast_unsigned();
+                return Ok(Value::Temp(match ty {
+                    Type::F64 => self.emit(Ty::F64, Op::Const(bits)),
+                    Type::F16 => self.emit(Ty::F32, Op::Const(eval::half(bits, false, false))),
+                    Type::Bf16 => self.emit(Ty::F32, Op::Const(eval::half(bits, true, false))),
+                    _ => self.emit(Ty::F32, Op::Const(bits & u64::from(u32::MAX))),
+                }));
+            }
             // As a register of that type would hold it.
             Operand::Int(n) if ty.bits() < 64 => {
                 let unused = 64 - ty.bits();
@@ -51,6 +64,27 @@ impl ClauseCompiler<'_> {
             },
         };
         Ok(Value::Temp(self.emit(ty, op)))
+    }
+
+    /// Two registers of 32 bits as one value, the low word first.
+    fn pair(&mut self, words: &[Operand], ty: Type) -> Result<Value, Reason> {
+        let [low, high] = words else {
+            return Err("the operand has more than 64 bits; a program can read at most 64".to_owned());
+        };
+        let word = |s: &mut Self, operand: &Operand| {
+            let at = s.operand(operand);
+            let word = s.emit(Ty::U32, Op::Read(at));
+            s.emit(Ty::U64, Op::Convert(word))
+        };
+        let (low, high) = (word(self, low), word(self, high));
+        let by = self.emit(Ty::U32, Op::Const(32));
+        let high = self.emit(Ty::U64, Op::Binary(Binary::Shl, high, by));
+        let whole = self.emit(Ty::U64, Op::Binary(Binary::Or, low, high));
+        Ok(Value::Temp(match ty {
+            Type::F64 => self.emit(Ty::F64, Op::Bits(whole)),
+            ty if ty.is_signed() => self.emit(Ty::S64, Op::Convert(whole)),
+            _ => whole,
+        }))
     }
 
     fn special(&mut self, name: &str) -> Temp {

@@ -4,14 +4,16 @@ use prlx_isa::view::{
     Access, Base, Class, CopiedBytes, Effect, FunctionKind, InstId, Operand, Reg, Role, Space, Type,
 };
 
+use super::pairs::{self, leaves};
 use super::sites::{ProbeSite, writes};
 use super::value::{Reason, Value};
-use super::value_type::{is_untyped, type_read, type_written};
+use super::value_type::{is_untyped, names_width, type_read, type_written};
 use crate::diagnostics::own_line;
 use crate::lang::{Builtin, Side};
 use prlx_plan::code::Ty;
 use prlx_plan::function::body::{self, Body};
 use prlx_plan::function::wgmma::{WgmmaHazards, products};
+use prlx_trace::table::SITE_SEPARATOR;
 
 /// A site, with its function.
 pub(super) struct SiteFacts<'a> {
@@ -43,25 +45,39 @@ impl SiteFacts<'_> {
     }
     /// The user's own line, also where code of a library is inlined.
     fn loc(&self) -> Option<&prlx_isa::view::Loc> {
+        let marked = self.place.marker.as_ref().and_then(|(_, loc)| *loc);
         let at = match self.place.inst {
+            _ if marked.is_some() => marked,
             Some(at) => self.body.loc(at),
             None => self.body.function.insts.iter().find_map(|i| i.loc),
         };
         own_line(self.body.module, at?)
     }
-    /// The site as text: file, line, instruction, function.
+    /// The site as a word of a table: file, line, and the instruction with its function. Instructions of one
+    /// line that read the same have numbers.
     pub fn site(&self) -> String {
-        let what = self.place.inst.map_or_else(|| "begin".to_owned(), |at| self.body.text(at));
-        let at = match self.loc() {
+        let function = &self.body.function.name;
+        let text = |at: Option<InstId>| at.map_or_else(|| "begin".to_owned(), |at| self.body.text(at));
+        let marker = self.place.marker.as_ref().map(|(text, _)| text.clone());
+        let what = marker.unwrap_or_else(|| text(self.place.inst));
+        match self.loc() {
             Some(l) => {
                 let path = self.body.module.files.get(l.file as usize).map_or("", |f| f.path.as_str());
-                let name = path.rsplit('/').next().unwrap_or(path);
-                format!("{name}:{}", l.line)
+                let same = |i: &InstId| {
+                    let own = self.body.loc(*i).and_then(|l| own_line(self.body.module, l));
+                    own.is_some_and(|own| (own.file, own.line) == (l.file, l.line)) && text(Some(*i)) == what
+                };
+                let before = self.place.inst.map_or(0, |at| (0..at.0).map(InstId).filter(same).count());
+                let nth =
+                    if before > 0 { format!(" (number {} of this text)", before + 1) } else { String::new() };
+                format!("{path}{SITE_SEPARATOR}{}{SITE_SEPARATOR}{what} in {function}{nth}", l.line)
             }
             // Without lines, its number in the function tells it from others that read the same.
-            None => format!("#{}", self.place.inst.map_or(0, |i| i.0)),
-        };
-        format!("{at} {what} in {}", self.body.function.name)
+            None => {
+                let number = self.place.inst.map_or(0, |i| i.0);
+                format!("{SITE_SEPARATOR}0{SITE_SEPARATOR}#{number} {what} in {function}")
+            }
+        }
     }
 
     pub fn text(&self, builtin: Builtin) -> Result<String, Reason> {
@@ -100,6 +116,7 @@ impl SiteFacts<'_> {
 
     pub fn number(&self, builtin: Builtin) -> Result<Value, Reason> {
         Ok(match builtin {
+            Builtin::WarpSize => Value::Int(body::warp_size(self.body.module).lanes().into()),
             Builtin::Line => Value::Int(self.loc().map_or(0, |l| l.line.into())),
             Builtin::Site => Value::Int(self.place.inst.map_or(0, |i| i.0.into())),
             Builtin::Nth => Value::Int(self.place.nth.into()),
@@ -139,7 +156,9 @@ impl SiteFacts<'_> {
         let Effect::Access(access) = inst.semantics.effect else {
             return Err("the instruction moves no elements: use `size`".to_owned());
         };
-        Ok((access.element.ok_or("the instruction has no type")?, access.elements))
+        let (element, elements) = (access.element.ok_or("the instruction has no type")?, access.elements);
+        let paired = pairs::are_paired(self.body, self.memory()?) && element == 4;
+        Ok(if paired { (2 * element, elements / 2) } else { (element, elements) })
     }
 
     /// Bytes that a lane moves: a constant or a register.
@@ -252,23 +271,36 @@ impl SiteFacts<'_> {
     pub fn input(&self, n: u8) -> Result<(Operand, Type), Reason> {
         let at = self.inst()?;
         let inst = self.body.inst(at);
-        let inputs = body::in_role(inst, &[Role::Use, Role::UseDef]);
+        let inputs = pairs::values(self.body, at, &[Role::Use, Role::UseDef]);
         let operand = inputs
             .get(usize::from(n))
             .ok_or_else(|| format!("the instruction has {} inputs", inputs.len()))?;
-        if let Operand::Reg(r) | Operand::Not(r) | Operand::Element(r, _) = operand {
-            self.intact(at, *r)?;
+        for r in body::regs(&leaves(operand)) {
+            self.intact(at, r)?;
         }
         self.readable(at, operand)?;
         let ty = inst.semantics.input;
         match operand {
-            Operand::Reg(r)
-                if ty.is_some_and(|ty| is_untyped(ty) && self.reg_type(*r).bits() == ty.bits()) =>
-            {
-                Ok((operand.clone(), type_read(self.body, at, *r)))
+            Operand::Vector(_) => Ok((operand.clone(), pairs::wide_type(self.body, at, ty))),
+            Operand::Reg(r) if self.has_width(at, *r, ty) => {
+                Ok((operand.clone(), self.settled(ty, type_read(self.body, at, *r))))
             }
             _ => self.plain(operand, ty),
         }
+    }
+    /// Whether the type of a value in a register gives only its width.
+    fn has_width(&self, at: InstId, reg: Reg, ty: Option<Type>) -> bool {
+        let own = self.reg_type(reg);
+        ty.is_some_and(|ty| {
+            own.bits() == ty.bits()
+                && names_width(self.body.inst(at), ty)
+                && (is_untyped(ty) || is_untyped(own))
+        })
+    }
+    /// The type that was found for a value of an instruction: an opcode that names an integer is wrong only
+    /// for floats.
+    fn settled(&self, named: Option<Type>, found: Type) -> Type {
+        named.filter(|ty| !is_untyped(*ty) && !found.is_float()).unwrap_or(found)
     }
     /// The `n`th output.
     pub fn output(&self, n: u8) -> Result<(Operand, Type), Reason> {
@@ -280,17 +312,16 @@ impl SiteFacts<'_> {
         if products(inst).is_some() {
             return Err("the register is an accumulator of a `wgmma` that is still running".to_owned());
         }
-        let outputs = body::in_role(inst, &[Role::Def, Role::UseDef]);
+        let outputs = pairs::values(self.body, at, &[Role::Def, Role::UseDef]);
         let operand = outputs
             .get(usize::from(n))
             .ok_or_else(|| format!("the instruction has {} outputs", outputs.len()))?;
         self.readable(at, operand)?;
         let ty = inst.semantics.result;
         match operand {
-            Operand::Reg(r)
-                if ty.is_some_and(|ty| is_untyped(ty) && self.reg_type(*r).bits() == ty.bits()) =>
-            {
-                Ok((operand.clone(), type_written(self.body, at, *r)))
+            Operand::Vector(_) => Ok((operand.clone(), pairs::wide_type(self.body, at, ty))),
+            Operand::Reg(r) if self.has_width(at, *r, ty) => {
+                Ok((operand.clone(), self.settled(ty, type_written(self.body, at, *r))))
             }
             _ => self.plain(operand, ty),
         }
@@ -329,15 +360,12 @@ impl SiteFacts<'_> {
             false => (Role::Def, inst.semantics.result),
         };
         let ty = ty?;
-        Some(match body::in_role(inst, &[role, Role::UseDef]).first() {
-            Some(Operand::Reg(r) | Operand::Element(r, _))
-                if is_untyped(ty) && self.reg_type(*r).bits() == ty.bits() =>
-            {
-                if store {
-                    type_read(self.body, at, *r)
-                } else {
-                    type_written(self.body, at, *r)
-                }
+        Some(match pairs::values(self.body, at, &[role, Role::UseDef]).first() {
+            Some(Operand::Vector(_)) => pairs::wide_type(self.body, at, Some(ty)),
+            Some(Operand::Reg(r) | Operand::Element(r, _)) if self.has_width(at, *r, Some(ty)) => {
+                let found =
+                    if store { type_read(self.body, at, *r) } else { type_written(self.body, at, *r) };
+                self.settled(Some(ty), found)
             }
             _ => ty,
         })

@@ -1,8 +1,11 @@
 //! Finds the sites in a function that a tracepoint matches.
 
-use prlx_isa::view::{BlockId, Class, FunctionKind, Guard, Inst, InstId, Marker, MarkerKind, Reg, Space};
+use std::collections::HashMap;
+
+use prlx_isa::view::{BlockId, Class, FunctionKind, Guard, Inst, InstId, LocId, MarkerKind, Reg, Space};
 
 use super::machine_code::{self, is_added};
+use super::switches;
 
 use crate::lang::{Side, Tracepoint, What};
 use prlx_plan::At;
@@ -28,6 +31,8 @@ pub(super) struct ProbeSite {
     pub part: BlockId,
     /// Index of the site among the tracepoint's sites in this function.
     pub nth: u32,
+    /// Of a marker: its kind and name, and its own source location.
+    pub marker: Option<(String, Option<LocId>)>,
 }
 
 /// The sites of `tracepoint` in `body`, and the instructions where no code can be inserted, with the reason.
@@ -76,7 +81,17 @@ struct Finder<'a> {
 impl Finder<'_> {
     fn push(&mut self, at: At, guard: Option<Guard>, inst: Option<InstId>, side: Side, part: BlockId) {
         let nth = self.places.len() as u32;
-        self.places.push(ProbeSite { at, guard, inst, side, taken: None, only: None, part, nth });
+        self.places.push(ProbeSite {
+            at,
+            guard,
+            inst,
+            side,
+            taken: None,
+            only: None,
+            part,
+            nth,
+            marker: None,
+        });
     }
 
     fn entry(&mut self) {
@@ -141,9 +156,27 @@ impl Finder<'_> {
 
     /// Markers of a name: ends, or all others.
     fn marks(&mut self, name: &str, side: Side) {
-        let named = |m: &&Marker| pattern::matches(name.as_bytes(), m.name.as_bytes());
-        for mark in self.body.function.markers.iter().filter(named) {
-            if (mark.kind == MarkerKind::End) != (side == Side::End) {
+        let named = |text: &str| pattern::matches(name.as_bytes(), text.as_bytes());
+        let ended = if side == Side::End { switches::ended(self.body) } else { HashMap::new() };
+        for (i, mark) in self.body.function.markers.iter().enumerate() {
+            let wanted = match (side, mark.kind) {
+                (Side::End, MarkerKind::End) => named(&mark.name),
+                (Side::End, MarkerKind::Switch) => match ended.get(&i) {
+                    Some(Some(region)) => named(region),
+                    Some(None) => {
+                        let why = format!(
+                            "the switch to {} ends another region on another way to it, or {name} on some",
+                            mark.name
+                        );
+                        self.unavailable.push((Some(mark.at), why));
+                        false
+                    }
+                    None => false,
+                },
+                (Side::End, _) | (Side::Begin, MarkerKind::End) => false,
+                (Side::Begin, _) => named(&mark.name),
+            };
+            if !wanted {
                 continue;
             }
             match markers::positions(self.body, mark) {
@@ -155,6 +188,9 @@ impl Finder<'_> {
                             At::After(at) => (Some(at), Side::End),
                         };
                         self.push(at, guard, inst, side, part);
+                        if let Some(place) = self.places.last_mut() {
+                            place.marker = Some((format!("{} {}", mark.kind.name(), mark.name), mark.loc));
+                        }
                     }
                 }
                 Err(why) => self.unavailable.push((None, why)),

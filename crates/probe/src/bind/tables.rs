@@ -83,7 +83,15 @@ impl Tables {
         seen.double_keys.resize(keys.len().max(seen.double_keys.len()), false);
         seen.double_keys.iter_mut().zip(keys).for_each(|(double, key)| *double |= key.1 != Ty::F32);
         for (old, new) in before.iter_mut().zip(keys) {
-            if old.0 != new.0 {
+            old.0 = match (old.0, new.0) {
+                (old, new) if old == new => old,
+                (Shown::Hex, Shown::Number) | (Shown::Number, Shown::Hex) => Shown::Number,
+                (Shown::Site, Shown::Word) | (Shown::Word, Shown::Site) => Shown::Word,
+                (old, _) => old,
+            };
+            let same = old.0 == new.0
+                || matches!((old.0, new.0), (Shown::Number, Shown::Hex) | (Shown::Word, Shown::Site));
+            if !same {
                 return Err("this key has another kind at another site".to_owned());
             }
             old.1 = match (old.1, new.1.wide()) {
@@ -139,7 +147,11 @@ impl Tables {
         for (of, seen) in script.tables.iter().zip(self.seen) {
             let value = seen.value.unwrap_or(Ty::U64);
             let keys = seen.keys.unwrap_or_else(|| vec![(Shown::Number, Ty::U64); of.keys]);
-            let words = if keys.iter().any(|k| k.0 == Shown::Word) { self.words.clone() } else { Vec::new() };
+            let words = if keys.iter().any(|k| matches!(k.0, Shown::Word | Shown::Site)) {
+                self.words.clone()
+            } else {
+                Vec::new()
+            };
             let values = match of.aggregate {
                 Aggregate::Count => Vec::new(),
                 _ => {
@@ -179,7 +191,8 @@ impl Tables {
             layouts.push(layout);
         }
         let mut parts = Vec::new();
-        for (r, once) in script.records.iter().zip(once) {
+        for (i, (r, once)) in script.records.iter().zip(once).enumerate() {
+            let hexadecimal = hexadecimal_fields(script, i);
             let of_lane = r.of == VariableScope::Thread;
             let field = |name: &str, ty: Scalar| Field { name: name.to_owned(), ty, shown: Shown::Number };
             tables.push(Table {
@@ -192,7 +205,12 @@ impl Tables {
                     Which::Room => Aggregate::Record { keep: 0, last: false },
                     which => Aggregate::Record { keep: r.keep, last: which == Which::Last },
                 },
-                values: r.fields.iter().map(|(name, ty)| field(name, ty.wide().scalar())).collect(),
+                values: (r.fields.iter().enumerate())
+                    .map(|(n, (name, ty))| Field {
+                        shown: if hexadecimal.contains(&n) { Shown::Hex } else { Shown::Number },
+                        ..field(name, ty.wide().scalar())
+                    })
+                    .collect(),
                 words: Vec::new(),
             });
             let fields = r.fields.iter().map(|(_, ty)| ty.scalar()).collect();
@@ -201,6 +219,42 @@ impl Tables {
         let held = script.vars.iter().filter(|v| v.of != VariableScope::Thread).count();
         (tables, layouts, Records::new(held, parts))
     }
+}
+
+/// A part of the program with the parentheses around its ends, which no span of an expression contains.
+fn balanced(text: &str) -> String {
+    let (mut open, mut missing) = (0usize, 0usize);
+    for c in text.chars() {
+        match c {
+            '(' => open += 1,
+            ')' if open == 0 => missing += 1,
+            ')' => open -= 1,
+            _ => {}
+        }
+    }
+    format!("{}{text}{}", "(".repeat(missing), ")".repeat(open))
+}
+
+/// The fields of a record that every statement that saves it fills with an address or a mask of lanes.
+fn hexadecimal_fields(script: &Script, record: usize) -> Vec<usize> {
+    fn saves<'a>(body: &'a [Stmt], record: usize, out: &mut Vec<&'a [Expr]>) {
+        for stmt in body {
+            match stmt {
+                Stmt::Save { record: own, fields, .. } if *own == record => out.push(fields),
+                Stmt::If(_, then, other) => {
+                    saves(then, record, out);
+                    saves(other, record, out);
+                }
+                Stmt::For(_, _, body, _) => saves(body, record, out),
+                _ => {}
+            }
+        }
+    }
+    let mut all = Vec::new();
+    script.clauses.iter().for_each(|c| saves(&c.body, record, &mut all));
+    let count = script.records.get(record).map_or(0, |r| r.fields.len());
+    let is = |n: &usize| !all.is_empty() && all.iter().all(|f| f.get(*n).is_some_and(Expr::is_hexadecimal));
+    (0..count).filter(is).collect()
 }
 
 /// Keys as the program writes them, where the table is first updated.
@@ -214,6 +268,6 @@ fn key_names(script: &Script, table: usize) -> Vec<String> {
         })
     }
     let update = script.clauses.iter().find_map(|c| find(&c.body, table));
-    let text = |e: &Expr| script.text.get(e.span.clone()).unwrap_or_default().to_owned();
+    let text = |e: &Expr| balanced(script.text.get(e.span.clone()).unwrap_or_default());
     update.map(|u| u.key.iter().map(text).collect()).unwrap_or_default()
 }

@@ -1,4 +1,5 @@
-//! Infers the type of values in untyped registers, as Triton's compiler declares all of them.
+//! Infers the type of values in untyped registers: Triton's compiler declares all registers so, nvcc those of
+//! halves, and AMD's code has no others.
 //!
 //! The search goes back from a value to the instructions that may have computed it: through moves, selects,
 //! shuffles and shared memory. A typed instruction decides. A value that was loaded has no such instruction.
@@ -26,6 +27,13 @@ pub(super) fn is_untyped(ty: Type) -> bool {
     matches!(ty, Type::B8 | Type::B16 | Type::B32 | Type::B64 | Type::B128)
 }
 
+/// Whether a type gives only the width of the value of an instruction. `nvcc` also loads and stores halves,
+/// and pairs of them, as unsigned integers.
+pub(super) fn names_width(inst: &Inst, ty: Type) -> bool {
+    let memory = matches!(inst.class, Class::Load | Class::Store);
+    is_untyped(ty) || memory && matches!(ty, Type::U16 | Type::U32)
+}
+
 /// The type of the value of `reg` that instruction `at` reads: the declared type, or if the declaration is
 /// untyped, the type in which the value was computed. An element of a vector that has none has the type of
 /// the other elements.
@@ -39,6 +47,39 @@ pub(super) fn type_written(body: &Body<'_>, at: InstId, reg: Reg) -> Type {
         search.written(at, reg);
         Some(())
     })
+}
+
+/// The 64-bit type of the values whose halves are the registers of a load or store of AMD's, two by two from
+/// the first; `None` if they are not known to be halves.
+pub(super) fn type_of_pairs(body: &Body<'_>, at: InstId) -> Option<Type> {
+    let inst = body.inst(at);
+    let load = inst.class == Class::Load;
+    let role = if load { Role::Def } else { Role::Use };
+    let mut found = None;
+    for (i, operand) in body::in_role(inst, &[role]).into_iter().enumerate() {
+        let reg = match operand {
+            Operand::Reg(reg) if declared(body, reg).bits() == 32 => reg,
+            // A constant goes with any type.
+            Operand::Int(_) => continue,
+            _ => return None,
+        };
+        let mut search = Search { half: Some(i % 2), ..Search::new(body, reg) };
+        let known = match load {
+            true => {
+                search.written(at, reg);
+                search.run()
+            }
+            false => search.read(at, reg).and_then(|()| search.run()),
+        };
+        match (known, found) {
+            (Some(known), Some(found)) if known != found => return None,
+            (Some(known), _) => found = Some(known),
+            // The other half, or another element, may say it.
+            (None, _) if search.disagrees => return None,
+            (None, _) => {}
+        }
+    }
+    found
 }
 
 /// The type of an element, or else of another element of the same vector.
@@ -71,12 +112,25 @@ struct Search<'a> {
     found: Option<Type>,
     /// Whether the stores to shared memory are in `seen`.
     shared: bool,
+    /// Of a value of 64 bits in two registers: which half `reg` is, 0 or 1.
+    half: Option<usize>,
+    /// Whether two instructions computed it in different types, or one in another width.
+    disagrees: bool,
 }
 
 impl<'a> Search<'a> {
     fn new(body: &'a Body<'a>, reg: Reg) -> Search<'a> {
         let declared = declared(body, reg);
-        Search { body, declared, seen: Vec::new(), left: Vec::new(), found: None, shared: false }
+        Search {
+            body,
+            declared,
+            seen: Vec::new(),
+            left: Vec::new(),
+            found: None,
+            shared: false,
+            half: None,
+            disagrees: false,
+        }
     }
 
     fn written(&mut self, at: InstId, reg: Reg) {
@@ -124,9 +178,20 @@ impl<'a> Search<'a> {
     }
 
     fn agree(&mut self, ty: Type) -> Option<()> {
-        let same = ty.bits() == self.declared.bits() && self.found.is_none_or(|found| found == ty);
+        let bits = if self.half.is_some() { 64 } else { self.declared.bits() };
+        let same = ty.bits() == bits && self.found.is_none_or(|found| found == ty);
         self.found = same.then_some(ty);
+        self.disagrees |= !same;
         self.found.map(drop)
+    }
+
+    /// Whether an instruction writes the half that is looked for to `reg`.
+    fn writes_half(&self, inst: &Inst, reg: Reg) -> bool {
+        let written = body::in_role(inst, &[Role::Def, Role::UseDef]);
+        self.half.is_none_or(|half| {
+            let at = written.iter().position(|o| *o == Operand::Reg(reg));
+            at.is_some_and(|at| at % 2 == half)
+        })
     }
 
     fn run(&mut self) -> Option<Type> {
@@ -143,8 +208,10 @@ impl<'a> Search<'a> {
                 continue;
             }
             let first = inst.semantics.result.unwrap_or_default();
-            if copies(inst) {
-                for input in copied(inst) {
+            if let Some(packed) = self.packed(by, inst) {
+                self.agree(packed)?;
+            } else if copies(inst) {
+                for input in self.copied(inst, first) {
                     match input {
                         Operand::Reg(r) if declared(self.body, r) == Type::Pred => {}
                         Operand::Reg(r) if declared(self.body, r).bits() == self.declared.bits() => {
@@ -155,19 +222,59 @@ impl<'a> Search<'a> {
                         _ => return None,
                     }
                 }
-            } else if inst.class == Class::Load && is_untyped(first) {
-                match used_as_float(self.body, by, reg) {
+            } else if inst.class == Class::Load && names_width(inst, first) {
+                let used = if self.writes_half(inst, reg) {
+                    used_as_float(self.body, by, reg, self.half)
+                } else {
+                    None
+                };
+                match used {
                     Some(ty) => self.agree(ty)?,
+                    None if self.half.is_some() => return None,
                     None if inst.space == Space::Shared => self.stored_to_shared(first)?,
-                    None => return None,
+                    None if is_untyped(first) => return None,
+                    None => self.agree(first)?,
                 }
-            } else if is_untyped(first) {
+            } else if is_untyped(first) || !self.writes_half(inst, reg) {
                 return None;
             } else {
                 self.agree(first)?;
             }
         }
         self.found
+    }
+
+    /// The operands that a copy may take the value from: of a copy of 64 bits, the halves that are searched.
+    fn copied(&self, inst: &Inst, first: Type) -> Vec<Operand> {
+        let Some(half) = self.half.filter(|_| first.bits() == 64) else { return copied(inst) };
+        let all = inst.operands.iter().zip(&inst.roles);
+        let inputs = all.filter(|(_, role)| matches!(role, Role::Use | Role::UseDef));
+        let of = |(operand, _): (&Operand, &Role)| match operand {
+            Operand::Vector(words) => words.get(half).cloned(),
+            other => Some(other.clone()),
+        };
+        inputs.filter_map(of).collect()
+    }
+
+    /// The type of a pair of halves that a move puts together, if both are floats of one type.
+    fn packed(&self, by: InstId, inst: &Inst) -> Option<Type> {
+        let inputs = body::in_role(inst, &[Role::Use]);
+        let [first, second] = inputs.as_slice() else { return None };
+        if inst.class != Class::Move || self.declared.bits() != 32 {
+            return None;
+        }
+        let of = |operand: &Operand| match operand {
+            Operand::Reg(r) if declared(self.body, *r).bits() == 16 => {
+                let mut search = Search::new(self.body, *r);
+                search.read(by, *r).and_then(|()| search.run())
+            }
+            _ => None,
+        };
+        match (of(first)?, of(second)?) {
+            (Type::F16, Type::F16) => Some(Type::F16x2),
+            (Type::Bf16, Type::Bf16) => Some(Type::Bf16x2),
+            _ => None,
+        }
     }
 
     /// Adds the values of this width that the function stores to shared memory.
@@ -226,9 +333,11 @@ fn copied(inst: &Inst) -> Vec<Operand> {
     inputs
 }
 
-/// The float type in which instructions read a value, if one does and all that do agree.
-fn used_as_float(body: &Body<'_>, by: InstId, reg: Reg) -> Option<Type> {
+/// The float type in which instructions read a value, if one does and all that do agree. `half`: which half
+/// of a value of 64 bits the register is.
+fn used_as_float(body: &Body<'_>, by: InstId, reg: Reg, half: Option<usize>) -> Option<Type> {
     let bits = declared(body, reg).bits();
+    let wanted = if half.is_some() { 64 } else { bits };
     let (mut seen, mut left, mut found) = (vec![(by, reg)], vec![(by, reg)], None);
     while let Some((by, reg)) = left.pop() {
         for at in body.uses(by, reg) {
@@ -247,8 +356,13 @@ fn used_as_float(body: &Body<'_>, by: InstId, reg: Reg) -> Option<Type> {
                     }
                 }
             }
-            let ty = if copies(inst) { halves(body, at, bits) } else { Some(ty).filter(|t| t.is_float()) };
-            match (ty.filter(|t| t.bits() == bits), found) {
+            let ty = match copies(inst) {
+                true if half.is_some() => None,
+                true => halves(body, at, bits),
+                false if half.is_some() => Some(ty).filter(|t| t.is_float() && reads_half(inst, reg, half)),
+                false => Some(ty).filter(|t| t.is_float()),
+            };
+            match (ty.filter(|t| t.bits() == wanted), found) {
                 (Some(ty), Some(found)) if ty != found => return None,
                 (Some(ty), _) => found = Some(ty),
                 (None, _) => {}
@@ -258,13 +372,23 @@ fn used_as_float(body: &Body<'_>, by: InstId, reg: Reg) -> Option<Type> {
     found
 }
 
+/// Whether an instruction reads a register as this half of a pair.
+fn reads_half(inst: &Inst, reg: Reg, half: Option<usize>) -> bool {
+    let pairs = inst.operands.iter().zip(&inst.roles).filter(|(_, role)| **role != Role::Def);
+    let is_half = |operand: &Operand| match operand {
+        Operand::Vector(words) => half.and_then(|half| words.get(half)) == Some(&Operand::Reg(reg)),
+        _ => false,
+    };
+    pairs.map(|(operand, _)| operand).any(is_half)
+}
+
 /// The packed type of a value whose halves a move takes apart, if they are used as floats.
 fn halves(body: &Body<'_>, at: InstId, bits: u32) -> Option<Type> {
     let parts = body::written(body.inst(at));
     if bits != 32 || parts.len() != 2 || parts.iter().any(|r| declared(body, *r).bits() != 16) {
         return None;
     }
-    match parts.iter().find_map(|r| used_as_float(body, at, *r))? {
+    match parts.iter().find_map(|r| used_as_float(body, at, *r, None))? {
         Type::F16 => Some(Type::F16x2),
         Type::Bf16 => Some(Type::Bf16x2),
         _ => None,

@@ -197,6 +197,19 @@ pub struct Expr {
     pub span: Span,
 }
 
+impl Expr {
+    /// Whether it is an address or a mask of lanes, which text shows in hexadecimal.
+    pub fn is_hexadecimal(&self) -> bool {
+        use Builtin::{Active, Address, LanesBelow, Mbarrier, Source};
+        match &self.kind {
+            ExprKind::Builtin(builtin) => {
+                matches!(builtin, Address | Source | Mbarrier | Active | LanesBelow)
+            }
+            kind => matches!(kind, ExprKind::Ballot(_) | ExprKind::Same(_)),
+        }
+    }
+}
+
 /// Kinds of expression.
 #[derive(Clone, PartialEq, Debug)]
 pub enum ExprKind {

@@ -149,6 +149,8 @@ builtins! {
     Warp "warp" Gives::Index(Index::Warp);
     /// The warp's number in its CTA.
     WarpInCta "warp_in_cta" Gives::Index(Index::WarpInCta);
+    /// Lanes of a warp: 32, or 64 on AMD targets whose waves have 64 lanes.
+    WarpSize "warp_size" Number(Ty::U32);
     /// The lane's number in its warp.
     Lane "lane" Special("%laneid");
     /// Mask of the lanes of the warp with lower numbers.

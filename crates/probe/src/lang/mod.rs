@@ -11,6 +11,7 @@ mod check;
 pub(crate) mod constant;
 mod error;
 mod function;
+mod order;
 mod parse;
 mod print;
 mod token;

@@ -69,9 +69,11 @@ pub(crate) fn causes(seen: &Seen<'_>) -> Vec<Cause> {
     barriers(seen, &mut out);
     exposed(seen, &mut out);
     out.retain(|c| c.share >= LEAST);
+    let last = |c: &Cause| c.kind == "exposed";
     out.sort_by(|a, b| {
-        b.share
-            .total_cmp(&a.share)
+        last(a)
+            .cmp(&last(b))
+            .then(b.share.total_cmp(&a.share))
             .then_with(|| (a.kind, &a.who, &a.region).cmp(&(b.kind, &b.who, &b.region)))
     });
     out
@@ -287,13 +289,15 @@ fn exposed(seen: &Seen<'_>, out: &mut Vec<Cause>) {
         .path
         .iter()
         .find(|p| p.region.is_some_and(|r| !crate::analyze::waits::is_wait(seen.timeline, r)));
-    let Some(on) = on.filter(|p| !out.iter().any(|c| c.region == p.name)) else { return };
+    // A kernel always has such a region: only one with half of the path says something.
+    let named = |p: &&CriticalPathPart| p.share * HELD >= LEAST && !out.iter().any(|c| c.region == p.name);
+    let Some(on) = on.filter(named) else { return };
     let gain =
         on.what_if.map(|w| format!("; a tenth faster, the launch is {w:.1} % shorter")).unwrap_or_default();
-    // What a kernel is there for is no fault of its own: it comes after what is.
+    // What a kernel is there for is no fault of its own: it is sorted after what is.
     out.push(Cause {
         kind: "exposed",
-        share: on.share * HELD,
+        share: on.share,
         who: on.role.clone(),
         region: on.name.clone(),
         text: format!("{} of {} is {} of the critical path{gain}", on.name, on.role, percent(on.share)),

@@ -10,7 +10,7 @@
 //! An mbarrier's address names a CTA of the cluster ([`Clusters`]), and a multicast copy arrives in each
 //! destination CTA. At the cluster's barrier all CTAs of the cluster arrive. The last arrival before a wait's
 //! end ended the wait. The time before that arrival is lateness; the time after it is signal latency, or a
-//! copy's flight time.
+//! copy's flight time. A wait that begins after its last arrival is all latency.
 //!
 //! # Invariants
 //! Lateness and latency add up to no more than the wait.
@@ -275,6 +275,15 @@ fn flight(mut flown: Vec<(Picos, Picos)>) -> Option<[Picos; 2]> {
     Some([quick, middle.0])
 }
 
+/// The part of a wait after its last arrival. At a barrier that needs no arrival any more, that is all of it.
+fn latency(wait: &Span, last: Option<Picos>, via: Via) -> Picos {
+    match last {
+        Some(at) => wait.end.saturating_sub(at.max(wait.begin)),
+        None if via == Via::Barrier => wait.time(),
+        None => Picos(0),
+    }
+}
+
 /// The waits, by region and role.
 pub(crate) fn summary(timeline: &Timeline, waits: &Waits) -> Vec<Wait> {
     let mut rows: BTreeMap<(u32, Role), Wait> = BTreeMap::new();
@@ -313,6 +322,7 @@ pub(crate) fn summary(timeline: &Timeline, waits: &Waits) -> Vec<Wait> {
         let held =
             if firsts[&(*track, s.region)] == *span { Picos(0) } else { s.time().saturating_sub(asked) };
         add(&mut row.held, held);
+        add(&mut row.after, latency(s, late.as_ref().map(|late| late.at), via(s.region)));
         let Some(late) = late else { continue };
         let side = flights.entry((s.region, t.role())).or_default();
         side[usize::from(late.work.is_some())] += 1;
@@ -321,7 +331,6 @@ pub(crate) fn summary(timeline: &Timeline, waits: &Waits) -> Vec<Wait> {
         }
         let at = late.at.max(s.begin);
         if late.at > s.begin {
-            add(&mut row.after, s.end - at);
             add(&mut row.late, at - s.begin);
             let of = &timeline.tracks[late.track];
             let did = doing(timeline, of, late.at);

@@ -172,12 +172,13 @@ fn groups(anchors: &BTreeMap<u32, Vec<Anchor>>, rate: Rate, tick: Nanos) -> Vec<
 
 impl Fit {
     /// Fits the anchors of each multiprocessor; times count from `origin`, which is no later than any of
-    /// them.
-    pub fn new(anchors: &BTreeMap<u32, Vec<Anchor>>, origin: Nanos) -> Fit {
+    /// them. `known`: nanoseconds of a cycle, of a simulated clock.
+    pub fn new(anchors: &BTreeMap<u32, Vec<Anchor>>, origin: Nanos, known: Option<f64>) -> Fit {
         let tick = tick(anchors.values().flatten().map(|a| a.nanos - origin));
         // A tick's width, evenly; and how it comes.
         let noise = |of: usize| tick.as_f64() * (1.0f64 / 12.0 + JITTER[of] * JITTER[of]).sqrt();
-        let told = rate(anchors, noise(1));
+        let known = known.map(|middle| Rate { middle, width: 0.0 });
+        let told = known.or_else(|| rate(anchors, noise(1)));
         let mut fit = Fit { tick: tick.into(), rated: told.is_some(), ..Fit::default() };
         let rate = told.unwrap_or(Rate { middle: 1.0, width: APART });
         fit.rate = rate.middle;
@@ -303,7 +304,7 @@ mod tests {
             }
         }
         let origin = all.values().flatten().map(|a| a.nanos).min().unwrap();
-        let fit = Fit::new(&all, origin);
+        let fit = Fit::new(&all, origin, None);
         assert_eq!(fit.tick, Picos(32_000));
         assert_eq!(fit.groups.len(), gpcs, "each GPC's clock is found");
         let wrong = |sm: usize, nanos: f64| {
@@ -402,7 +403,7 @@ mod tests {
             }
         }
         let origin = all.values().flatten().map(|a| a.nanos).min().unwrap();
-        let fit = Fit::new(&all, origin);
+        let fit = Fit::new(&all, origin, None);
         let wrong = |sm: usize, nanos: f64| {
             time(&fit, sm as u32, clock(sm % gpcs, nanos)).unwrap() as f64 / 1000.0
                 + (origin - Nanos(ORIGIN)).0 as f64
@@ -474,7 +475,7 @@ mod tests {
         {
             let all = seen(text);
             let [fitted, left] = [0, 1].map(|half| all.chunks(2).skip(half).step_by(2).flatten());
-            let fit = Fit::new(&by_sm(fitted), Nanos(0));
+            let fit = Fit::new(&by_sm(fitted), Nanos(0), None);
             let sizes: Vec<usize> =
                 (0..fit.groups.len()).map(|g| fit.of.values().filter(|of| **of == g).count()).collect();
             assert!(sizes.len() == 8 && sizes.iter().all(|n| (15..=16).contains(n)), "{sizes:?}");
@@ -502,9 +503,9 @@ mod tests {
     #[test]
     fn late_answers_are_left_out() {
         let all = seen(include_str!("../../tests/data/h200-auto.txt"));
-        let told = Fit::new(&by_sm(all.iter()), Nanos(0));
+        let told = Fit::new(&by_sm(all.iter()), Nanos(0), None);
         let untold: Vec<_> = all.iter().map(|(sm, a)| (*sm, Anchor { took: None, ..*a })).collect();
-        let untold = Fit::new(&by_sm(untold.iter()), Nanos(0));
+        let untold = Fit::new(&by_sm(untold.iter()), Nanos(0), None);
         assert_eq!(told.slack, 0.0);
         assert!(
             told.error < Picos(11_000) && told.error < untold.error,
@@ -536,7 +537,7 @@ mod tests {
         let bent: Vec<Anchor> = (0..100)
             .map(|i| anchor(if i < 50 { Cycles(i * 1000) } else { Cycles(i * 1100 - 5000) }, Nanos(512 * i)))
             .collect();
-        let fit = Fit::new(&BTreeMap::from([(0, bent)]), Nanos(0));
+        let fit = Fit::new(&BTreeMap::from([(0, bent)]), Nanos(0), None);
         assert!(fit.slack == 0.0 && fit.error < Picos(512_000), "{} {}", fit.slack, fit.error);
         let wrong = |i: u64| time(&fit, 0, i * 1100 - 5000).unwrap() - 512_000 * i as i64 - 256_000;
         assert!((55..95).all(|i| wrong(i).unsigned_abs() <= fit.error.0), "{} {}", wrong(55), wrong(75));
@@ -550,7 +551,7 @@ mod tests {
             nanos: Nanos(512 * i + i % 2 * 4096),
             took: None,
         };
-        let fit = Fit::new(&BTreeMap::from([(0, (0..100).map(anchor).collect())]), Nanos(0));
+        let fit = Fit::new(&BTreeMap::from([(0, (0..100).map(anchor).collect())]), Nanos(0), None);
         assert!(
             fit.slack > 1000.0 && fit.error.as_f64() >= fit.slack * 1000.0,
             "{} {}",
@@ -574,7 +575,7 @@ mod tests {
                     took: None,
                 });
             }
-            let fit = Fit::new(&all, all.values().flatten().map(|a| a.nanos).min().unwrap());
+            let fit = Fit::new(&all, all.values().flatten().map(|a| a.nanos).min().unwrap(), None);
             for (sm, anchors) in &all {
                 let mut clocks: Vec<u64> = anchors.iter().map(|a| a.cycles.0).chain([0, u64::MAX]).collect();
                 clocks.sort_unstable();
@@ -590,6 +591,7 @@ mod tests {
         let fit = Fit::new(
             &BTreeMap::from([(3, vec![Anchor { cycles: Cycles(7), nanos: Nanos(100), took: None }])]),
             Nanos(100),
+            None,
         );
         assert!(!fit.rated);
         assert_eq!((time(&fit, 3, 7), time(&fit, 4, 7), fit.tick), (Some(16_000), None, Picos(32_000)));

@@ -26,6 +26,9 @@ use crate::model::{Axis, Calibration, Launch, Moment, Region, Span, Sum, Timelin
 use crate::read::pairing::{Pairing, PairingFaults};
 use prlx_trace::names::{display_name, own_line};
 
+/// Nanoseconds of a cycle of the CPU device's simulated clock.
+const SIMULATED: f64 = 0.5;
+
 /// How far times are moved while they are made: they may lie a little before the first anchor.
 const ROOM: Picos = Picos(1 << 40);
 
@@ -57,7 +60,7 @@ pub fn timeline(trace: &Trace, threads_per_sm: ThreadsPerSm) -> Timeline {
             by_sm.entry(track.sm).or_default().extend(anchors(track));
         }
         by_sm.retain(|_, anchors| !anchors.is_empty());
-        let fit = Fit::new(&by_sm, origin);
+        let fit = Fit::new(&by_sm, origin, out.axis.simulated.then_some(SIMULATED));
         let launch = out.launches.len();
         out.launches.push(launch_of(trace, number, module));
         if !by_sm.is_empty() {

@@ -13,7 +13,11 @@ use crate::ui::Ui;
 /// Prints each clause, then the totals.
 pub fn run(args: &ProbeExplainArgs, ui: &Ui) -> Result<ExitCode> {
     let selected = probe::select(&args.words, args.file.as_deref(), &ui.monitor())?;
-    let [path] = selected.rest else { bail!("name one PTX file or launch file after the probe program") };
+    let path = match selected.rest {
+        [] => return print_program(&selected.script.text, ui),
+        [path] => path,
+        _ => bail!("name at most one PTX file or launch file after the probe program"),
+    };
     let explained = probe::explain(&selected.script, Path::new(path), &args.kernel)?;
     let mut out = ui.out(false);
     writeln!(out, "{}", explained.module)?;
@@ -22,6 +26,15 @@ pub fn run(args: &ProbeExplainArgs, ui: &Ui) -> Result<ExitCode> {
     }
     explained.unmatched.iter().try_for_each(|line| writeln!(out, "\n{line}"))?;
     print_totals(&mut out, &explained.totals)?;
+    out.flush()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints a program as it is written: a tool explains itself in its first lines.
+fn print_program(text: &str, ui: &Ui) -> Result<ExitCode> {
+    let mut out = ui.out(false);
+    writeln!(out, "{}", text.trim_end())?;
+    writeln!(out, "\n// The code that it inserts: name a PTX file or launch file after the program.")?;
     out.flush()?;
     Ok(ExitCode::SUCCESS)
 }

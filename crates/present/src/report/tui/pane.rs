@@ -181,7 +181,7 @@ fn summary(report: &prlx_analyze::Report, i: usize, j: Option<usize>, color: boo
     one.unpaired.clear();
     let mut out = Vec::new();
     // Writing to memory does not fail.
-    let _ = text(&mut out, &one, &Layout { color: false, width: WIDE });
+    let _ = text(&mut out, &one, &Layout { color: false, width: WIDE, cut: true });
     let ink = Palette { color };
     let mut pane = Pane::new();
     for line in String::from_utf8_lossy(&out).lines().skip_while(|l| !l.is_empty()).skip(1) {

@@ -18,7 +18,7 @@ pub const TRACEPOINTS: &[(&str, &str, &str)] = &[
     ("branch", "`branch`", "Before each conditional branch and each switch (`brx.idx`)."),
     ("decision", "`decision`, or `decision:begin`", "After (or, with `begin`, before) each instruction that computes the predicate of a branch, a guarded instruction or a select."),
     ("inst", "`inst:OPCODE`, `inst:OPCODE:begin` or `inst:OPCODE:end`", "Before each instruction with this opcode; with `end`, after it."),
-    ("marker", "`marker:NAME`, or `marker:NAME:begin` and `marker:NAME:end`", "Where a marker begins; with `end`, where it ends."),
+    ("marker", "`marker:NAME`, or `marker:NAME:begin` and `marker:NAME:end`", "Where a marker begins; with `end`, where it ends: also at `PRLX_SWITCH`, if the region that it ends is the same on all ways to it."),
 ];
 
 impl Parser<'_> {
