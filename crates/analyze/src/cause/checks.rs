@@ -178,16 +178,20 @@ pub(super) fn errors_alone<'a>(
     })
 }
 
+/// The first error behind which threads do what the schedule left to chance, with its class.
+pub(super) fn error_of_chance(findings: &Findings) -> Option<(&Finding, CauseClass)> {
+    let chance = [CauseClass::Race, CauseClass::Stale, CauseClass::Undefined];
+    let mut errors = findings.list.iter().filter(|f| f.kind.grade() == Grade::Error);
+    errors.find_map(|f| Some((f, class(f.kind).filter(|class| chance.contains(class))?)))
+}
+
 /// Adds the cause of a launch that differs from itself, if nothing else explains it: an error that a check
 /// found in it, by which threads read what the schedule left.
 pub fn add_error_of_both(launch: &mut LaunchReport, findings: &Findings) {
     if launch.verdict != Verdict::Differs || !launch.causes.is_empty() {
         return;
     }
-    let chance = [CauseClass::Race, CauseClass::Stale, CauseClass::Undefined];
-    let errors = findings.list.iter().filter(|f| f.kind.grade() == Grade::Error);
-    let mut found = errors.filter_map(|f| Some((f, class(f.kind).filter(|class| chance.contains(class))?)));
-    let Some((finding, class)) = found.next() else { return };
+    let Some((finding, class)) = error_of_chance(findings) else { return };
     let mut cause = Cause { advice: class.advice().to_owned(), ..Cause::default() };
     fill_in(&mut cause, ByCheck { side: 0, finding, class }, &SourceChanges::default());
     cause.what = format!("in both, which are one launch: {}", finding.what);

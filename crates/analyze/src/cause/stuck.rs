@@ -10,10 +10,10 @@
 
 use std::collections::BTreeSet;
 
-use prlx_trace::check::{Finding, Grade};
+use prlx_trace::check::Finding;
 use prlx_trace::dataflow::Action;
 
-use super::checks::{access_place, class, words};
+use super::checks::{access_place, error_of_chance, words};
 use super::code_match::CodeMatch;
 use super::explain::{ExplainedLaunch, found_places};
 use super::flow::{At, Flow, Source};
@@ -81,10 +81,7 @@ impl<'a> Stuck<'a> {
         let branches = self.waiting.iter().flat_map(|at| self.flows[self.side].last_branches(*at));
         let walk = best(branches.flat_map(|branch| self.of_branch(branch))).or_else(|| self.of_event())?;
         let found = walk.best()?;
-        // What threads do behind a race is chance.
-        let chance = [CauseClass::Race, CauseClass::Stale, CauseClass::Undefined].map(Some);
-        let errors = launch.findings[self.side].list.iter().filter(|f| f.kind.grade() == Grade::Error);
-        if !walk.leads(found) && errors.into_iter().any(|f| chance.contains(&class(f.kind))) {
+        if !walk.leads(found) && error_of_chance(launch.findings[self.side]).is_some() {
             return None;
         }
         let mut cause = Cause {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use crate::programs::comparison;
 
-/// Each thread writes its number to the element that `INDEX` of line 3 computes.
+/// Each thread writes its number to the element that `LINE` of line 3 computes.
 const STORE: &str = ".version 8.0
 .target sm_80
 .address_size 64
@@ -16,7 +16,7 @@ const STORE: &str = ".version 8.0
     ld.param.u64 %rd1, [out];
     mov.u32 %r1, %tid.x;
     .loc 1 3 1
-    INDEX
+    LINE
     .loc 1 4 1
     mul.wide.u32 %rd2, %r2, 4;
     add.s64 %rd3, %rd1, %rd2;
@@ -25,21 +25,29 @@ const STORE: &str = ".version 8.0
 }
 ";
 
-#[test]
-fn a_race_of_a_wrong_index_is_not_the_cause() {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("following_errors");
+/// Writes `good` and `bad` to a folder: PTX and source in which `LINE` is the first and the second of
+/// `lines`, and launch files of 64 threads with one output.
+fn written(name: &str, [module, source]: [&str; 2], lines: [&str; 2]) -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
     fs::create_dir_all(&folder).unwrap();
-    for (name, index) in [("good", "shr.u32 %r2, %r1, 0;"), ("bad", "shr.u32 %r2, %r1, 1;")] {
-        let module = STORE.replace("INDEX", index).replace("SOURCE", &format!("{name}.cu"));
+    for (name, line) in ["good", "bad"].into_iter().zip(lines) {
+        let module = module.replace("LINE", line).replace("SOURCE", &format!("{name}.cu"));
         fs::write(folder.join(format!("{name}.ptx")), module).unwrap();
-        let source = format!("store(unsigned *out)\n{{\n{index}\nout[index] = threadIdx.x;\n}}\n");
-        fs::write(folder.join(format!("{name}.cu")), source).unwrap();
+        fs::write(folder.join(format!("{name}.cu")), source.replace("LINE", line)).unwrap();
         let text = format!(
             "module = \"{name}.ptx\"\ngrid = 1\nblock = 64\n\
              [[arg]]\nname = \"out\"\ntype = \"u32\"\nfill = 0\nlen = 64\nout = true\n"
         );
         fs::write(folder.join(format!("{name}.toml")), text).unwrap();
     }
+    folder
+}
+
+#[test]
+fn a_race_of_a_wrong_index_is_not_the_cause() {
+    let source = "store(unsigned *out)\n{\nLINE\nout[index] = threadIdx.x;\n}\n";
+    let folder =
+        written("following_errors", [STORE, source], ["shr.u32 %r2, %r1, 0;", "shr.u32 %r2, %r1, 1;"]);
     let json = comparison(&folder, &["good.toml", "bad.toml"]);
     let cause = &json["launches"][0]["causes"][0];
     // Two threads of B write each element. The index is the only line that differs, so it explains the race.
@@ -69,7 +77,7 @@ const COUNT: &str = ".version 8.0
     mov.u32 %r2, 0;
     setp.eq.u32 %p1, %r1, 0;
     .loc 1 3 1
-    CLEAR
+    LINE
     .loc 1 4 1
     bar.sync 0;
     .loc 1 5 1
@@ -83,20 +91,8 @@ const COUNT: &str = ".version 8.0
 
 #[test]
 fn memory_that_an_edit_leaves_unwritten_counts_though_outputs_agree() {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("unwritten");
-    fs::create_dir_all(&folder).unwrap();
-    for (name, clear) in [("good", "@%p1 st.shared.u32 [counter], %r2;"), ("bad", "")] {
-        let module = COUNT.replace("CLEAR", clear).replace("SOURCE", &format!("{name}.cu"));
-        fs::write(folder.join(format!("{name}.ptx")), module).unwrap();
-        let source =
-            format!("count(unsigned *out)\n{{\n{clear}\n__syncthreads();\natomicAdd(&counter, 1);\n");
-        fs::write(folder.join(format!("{name}.cu")), source).unwrap();
-        let text = format!(
-            "module = \"{name}.ptx\"\ngrid = 1\nblock = 64\n\
-             [[arg]]\nname = \"out\"\ntype = \"u32\"\nfill = 0\nlen = 64\nout = true\n"
-        );
-        fs::write(folder.join(format!("{name}.toml")), text).unwrap();
-    }
+    let source = "count(unsigned *out)\n{\nLINE\n__syncthreads();\natomicAdd(&counter, 1);\n";
+    let folder = written("unwritten", [COUNT, source], ["@%p1 st.shared.u32 [counter], %r2;", ""]);
     let json = comparison(&folder, &["good.toml", "bad.toml"]);
     assert_eq!(json["verdict"], "differs", "{json:#}");
     let cause = &json["launches"][0]["causes"][0];

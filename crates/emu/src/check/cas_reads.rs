@@ -19,25 +19,27 @@ const CONVERSIONS: usize = 4;
 /// The loads of a function whose values only go to a compare-and-swap of the same word that is repeated until
 /// it succeeds.
 pub fn checked(f: &Function) -> Vec<InstId> {
-    let mut swaps: Vec<(&Inst, (Reg, i64))> =
-        f.insts.iter().filter_map(|i| Some((i, swapped(f, i)?))).collect();
+    let mut swaps: Vec<&Inst> = f.insts.iter().filter(|i| is_swap(i)).collect();
     if swaps.is_empty() {
         return Vec::new();
     }
     let graph = Cfg::of(f);
-    swaps.retain(|(swap, _)| repeats(f, &graph, swap));
+    swaps.retain(|swap| repeats(f, &graph, swap));
+    let converted = conversions(f);
+    let address = |i: &Inst| address(&converted, i);
+    let swaps: Vec<(&Inst, (Reg, i64))> = swaps.into_iter().filter_map(|i| Some((i, address(i)?))).collect();
     let loads = (0..).map(InstId).zip(&f.insts).filter(|(_, i)| opcode(i).op == Some(Ptx::Ld));
     let only_swapped = loads.filter(|(_, load)| {
-        let Some(word) = address(f, load) else { return false };
+        let Some(word) = address(load) else { return false };
         let own: Vec<&Inst> = swaps.iter().filter(|(_, of)| *of == word).map(|(swap, _)| *swap).collect();
         !own.is_empty() && only_swapped(f, load, &own)
     });
     only_swapped.map(|(at, _)| at).collect()
 }
 
-/// The address of a compare-and-swap.
-fn swapped(f: &Function, i: &Inst) -> Option<(Reg, i64)> {
-    (opcode(i).op == Some(Ptx::Atom) && opcode(i).has("cas")).then(|| address(f, i))?
+/// Whether an instruction is a compare-and-swap.
+fn is_swap(i: &Inst) -> bool {
+    opcode(i).op == Some(Ptx::Atom) && opcode(i).has("cas")
 }
 
 /// Whether the result of a swap decides if a loop around it goes on.
@@ -48,21 +50,31 @@ fn repeats(f: &Function, graph: &Cfg, swap: &Inst) -> bool {
     decided.any(|branch| graph.loops.iter().any(|l| l.contains(swap.block) && l.contains(branch.block)))
 }
 
+/// By register: the register that it is converted from, if nothing else writes it.
+fn conversions(f: &Function) -> Vec<Option<Reg>> {
+    let mut writes = vec![0_u32; f.regs.len()];
+    let mut from = vec![None; f.regs.len()];
+    for i in &f.insts {
+        for reg in i.defs() {
+            writes[reg.index()] += 1;
+            from[reg.index()] = match i.operands.get(1) {
+                Some(Operand::Reg(source)) if opcode(i).op == Some(Ptx::Cvta) => Some(*source),
+                _ => None,
+            };
+        }
+    }
+    from.into_iter().zip(writes).map(|(from, writes)| from.filter(|_| writes == 1)).collect()
+}
+
 /// The register and the offset of the address of an access, before conversions between state spaces.
-fn address(f: &Function, i: &Inst) -> Option<(Reg, i64)> {
+fn address(converted: &[Option<Reg>], i: &Inst) -> Option<(Reg, i64)> {
     let (mut reg, offset) = i.operands.iter().find_map(|o| match o {
         Operand::Address(Base::Reg(r), offset) => Some((*r, *offset)),
         _ => None,
     })?;
     // A damaged module may have conversions in a circle.
     for _ in 0..CONVERSIONS {
-        let mut all = f.insts.iter().filter(|i| i.defs().any(|d| d == reg));
-        let (Some(only), None) = (all.next(), all.next()) else { break };
-        let Some(Operand::Reg(from)) = only.operands.get(1) else { break };
-        if opcode(only).op != Some(Ptx::Cvta) {
-            break;
-        }
-        reg = *from;
+        reg = converted[reg.index()].unwrap_or(reg);
     }
     Some((reg, offset))
 }
