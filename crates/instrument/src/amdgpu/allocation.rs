@@ -37,7 +37,7 @@ impl Names<'_> {
 
 /// Where a special register is when a kernel begins.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Special {
+pub(crate) enum Special {
     /// Bits of a register: the lowest one, and how many.
     Bits(Value, u8, u8),
     /// A word behind the hidden parameter, by its offset from the parameter's begin.

@@ -50,6 +50,8 @@ pub(super) struct Placed {
     pub(super) inst: Inst,
     /// Whether it is none of the original.
     pub(super) inserted: bool,
+    /// Number of the piece of inserted code that it belongs to.
+    pub(super) piece: Option<usize>,
 }
 
 /// See the module.
@@ -61,6 +63,8 @@ pub(super) struct Assembler {
     pub(super) words: Vec<u32>,
     /// Instructions of the function under construction.
     pub(super) placed: Vec<Placed>,
+    /// Number of the piece of inserted code under construction.
+    pub(super) piece: Option<usize>,
     /// Where each label is, in words.
     labels: Vec<Option<usize>>,
     pub(super) fixups: Vec<Fixup>,
@@ -95,7 +99,7 @@ impl Assembler {
     /// No code yet.
     pub(super) fn new(target: Target, lanes: u8) -> Assembler {
         let (words, labels, fixups, placed) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        Assembler { target, lanes, words, placed, labels, fixups, missing: None }
+        Assembler { target, lanes, words, placed, piece: None, labels, fixups, missing: None }
     }
 
     /// Number of words so far.
@@ -125,7 +129,7 @@ impl Assembler {
     }
 
     fn put(&mut self, inst: &Inst, inserted: bool) {
-        self.placed.push(Placed { at: self.words.len(), inst: *inst, inserted });
+        self.placed.push(Placed { at: self.words.len(), inst: *inst, inserted, piece: self.piece });
         self.words.extend(inst.words());
     }
 

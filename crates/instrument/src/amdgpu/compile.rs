@@ -101,7 +101,7 @@ impl<'c> Compiler<'c> {
         fused: &FxHashSet<usize>,
         scc_is_live: bool,
     ) -> Result<(), String> {
-        let simple = fused.len() * 2 == lines.len();
+        let simple = fused.len() * 2 == lines.len() && !lines.iter().any(|line| self.compares(line));
         let reads_scc = lines.iter().any(|line| match line {
             Line::Inst(inst) => mentions(inst).iter().any(|(name, _)| *name == "scc"),
             Line::Label(_) => false,
@@ -162,6 +162,13 @@ impl<'c> Compiler<'c> {
         self.asm.mask1("s_mov", EXEC, self.registers.exec);
         self.registers.leave(self.asm, keeps_scc);
         Ok(())
+    }
+
+    /// Whether a line reads a predicate that takes a comparison, which changes SCC.
+    fn compares(&self, line: &Line<'_>) -> bool {
+        let Line::Inst(Instruction { guard: Some((name, _)), .. }) = line else { return false };
+        let register = self.names.function.get(&((*name).to_owned(), true));
+        matches!(register, Some(Register::AnyVcc | Register::AnyExec))
     }
 
     /// Whether the routine reads registers of the function that a load may not have written yet.

@@ -5,6 +5,8 @@
 //! ([`Registers::present`]): before each such branch the lanes that leave are taken out, with the number of
 //! the place where they wait, and there they come back.
 
+use std::rc::Rc;
+
 use prlx_isa::amdgpu::inst::table::Class as MachineClass;
 use prlx_isa::amdgpu::inst::{Bank, Encoding, Inst, Reg, Value};
 use prlx_isa::amdgpu::object::{CodeObject, Descriptor, Kernel};
@@ -14,13 +16,14 @@ use prlx_plan::{Action, At, FunctionPlan, Insertion, Plan, RegisterChoice};
 use rustc_hash::FxHashMap;
 
 use super::allocation::{Names, Special, outer_registers};
-use super::assembler::{Assembler, Destination, EXEC, Label, sgprs, vgpr};
+use super::assembler::{Assembler, Destination, EXEC, Label, Placed, sgprs, vgpr};
 use super::compile::compile;
 use super::function::{CopiedFunction, by_place, names, scc_is_live, waits_at, with_counters};
 use super::kernels;
 use super::liveness::Places;
 use super::misfit::{self, Misfit};
 use super::numbers::{Set, Used};
+use super::piece::{Homes, Piece, Work};
 use super::registers::Registers;
 use super::spill::{Home, Store, Swap};
 use crate::ptx::{Routines, Text};
@@ -57,6 +60,10 @@ pub(super) struct Group<'a> {
     /// If inserted code uses registers of functions: those that each function of the group and all that it
     /// calls name; `None` if that is not known.
     pub(super) named: Option<FxHashMap<usize, Option<Set>>>,
+    /// Registers that hold something at every place, if inserted code uses no others of the functions.
+    pub(super) used: Set,
+    /// What was inserted so far.
+    pub(super) pieces: Vec<Piece>,
 }
 
 impl Group<'_> {
@@ -69,10 +76,12 @@ impl Group<'_> {
         let kernel = kernel(self.object, self.module, f);
         let lanes = u32::from(self.asm.lanes);
         let map = RegisterMap::of(function, lanes);
+        let registers = with_counters(&self.registers, f);
         let mut copy = CopiedFunction {
             function,
             names: names(&map, lanes),
-            registers: with_counters(&self.registers, f),
+            homes: Rc::new(Homes::of(&registers)),
+            registers,
             insertions: by_place(&of_plan.insertions),
             labels: function.insts.iter().map(|_| self.asm.label()).collect(),
             landings: FxHashMap::default(),
@@ -236,10 +245,41 @@ impl Group<'_> {
         let read = outer_registers(&lines, &names);
         let here = copy.registers.at(&copy.place(place), &lines, read)?;
         let registers = here.as_ref().unwrap_or(&copy.registers);
+        self.begin_piece(copy, place, live, Work::Routine(text.clone(), specials.clone()));
         let compiled = compile(&mut self.asm, registers, &names, &lines, live);
+        self.asm.piece = None;
         let peak = compiled.map_err(|why| copy.located(place, why))?;
         self.peak = self.peak.max(peak);
         Ok(())
+    }
+
+    /// Notes where pieces lie in the code of a function.
+    pub(super) fn locate_pieces(&mut self, placed: &[Placed]) {
+        for one in placed {
+            let Some(piece) = one.piece.and_then(|number| self.pieces.get_mut(number)) else { continue };
+            if piece.words.is_empty() {
+                piece.words.start = one.at;
+            }
+            piece.words.end = one.at + one.inst.words().len();
+        }
+    }
+
+    /// What is inserted from here on does this work.
+    fn begin_piece(&mut self, copy: &CopiedFunction<'_>, place: Option<usize>, live: bool, work: Work) {
+        let here = copy.place(place);
+        let mut kept = match &self.registers.spill {
+            None => self.used,
+            Some(spill) => here.busy.or(here.late).or(spill.fixed).vectors().or(self.used.scalars()),
+        };
+        if let Some(borrowed) = &self.registers.borrowed {
+            kept = kept.or(Set::ALL.scalars());
+            if borrowed.passed.is_none() {
+                kept = kept.without(Set::of(&[Reg::V(borrowed.kept)]));
+            }
+        }
+        self.asm.piece = Some(self.pieces.len());
+        let homes = Rc::clone(&copy.homes);
+        self.pieces.push(Piece { function: copy.f, work, homes, kept, keeps_scc: live, words: 0..0 });
     }
 
     /// Code that uses the fixed registers and may change SCC.
@@ -317,6 +357,7 @@ impl Group<'_> {
     ) -> Result<(), Misfit> {
         let Registers { present, masks: [leave, here, _], .. } = copy.registers;
         let held = self.registers.hold(&copy.place(Some(at)), Set::default())?;
+        self.begin_piece(copy, Some(at), live, Work::Depart(number));
         self.registers.enter(&mut self.asm, live);
         self.asm.mask2("s_andn2", leave, present, EXEC);
         self.asm.mask1("s_mov", here, EXEC);
@@ -325,6 +366,7 @@ impl Group<'_> {
         self.asm.mask1("s_mov", EXEC, here);
         self.asm.mask2("s_andn2", present, present, leave);
         self.registers.leave(&mut self.asm, live);
+        self.asm.piece = None;
         Ok(())
     }
 
@@ -354,6 +396,7 @@ impl Group<'_> {
             let slots = swap.saves(&taker)?;
             self.peak = self.peak.max(Used { vector: taker.end(), slots, ..Used::default() });
         }
+        self.begin_piece(copy, Some(at), live, Work::Rejoin(number));
         self.inserted(live, |asm| {
             asm.mask1("s_mov", here, EXEC);
             asm.mask1("s_mov", EXEC, launched);
@@ -364,6 +407,7 @@ impl Group<'_> {
             swap.iter().for_each(|swap| swap.end(asm));
             asm.mask1("s_mov", EXEC, here);
         });
+        self.asm.piece = None;
         Ok(())
     }
 

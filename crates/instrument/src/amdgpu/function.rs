@@ -12,10 +12,11 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::assembler::Label;
 use super::liveness::{Place, Places};
 use super::misfit::Misfit;
+use super::piece::Homes;
 use super::registers::Registers;
 
 /// The registers of a function by name, and whether it is a predicate.
-pub(super) fn names(map: &RegisterMap, lanes: u32) -> FxHashMap<(String, bool), Register> {
+pub(crate) fn names(map: &RegisterMap, lanes: u32) -> FxHashMap<(String, bool), Register> {
     map.iter().map(|(register, _)| ((register.name(lanes), register.ty() == Type::Pred), register)).collect()
 }
 
@@ -98,6 +99,8 @@ pub(super) struct CopiedFunction<'c> {
     pub(super) names: FxHashMap<(String, bool), Register>,
     /// Registers of the code that is inserted into it.
     pub(super) registers: Registers,
+    /// Where what is live between pieces of it lies.
+    pub(super) homes: Rc<Homes>,
     /// What is inserted, by place.
     pub(super) insertions: FxHashMap<At, Vec<Insertion>>,
     /// By instruction: the place of its copy, and of what is inserted before it.

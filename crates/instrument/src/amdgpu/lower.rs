@@ -1,6 +1,8 @@
 //! The code that a plan adds to an object: groups of functions that call each other, each copied in the first
 //! way that fits.
 
+use std::cell::LazyCell;
+
 use prlx_isa::InstructionSet;
 use prlx_isa::amdgpu::inst::{Encoding, Reg, Value};
 use prlx_isa::amdgpu::object::{AddedCode, AddedFunction, CodeObject, Field, Kernel};
@@ -17,6 +19,7 @@ use super::function::counter;
 use super::kernels;
 use super::misfit::{Bank, Misfit};
 use super::numbers::{Set, Used};
+use super::piece::Piece;
 use super::registers::{self, Registers, Vectors};
 use super::spill::Store;
 use super::waits;
@@ -24,6 +27,7 @@ use crate::error::{Error, ErrorKind};
 use crate::object_target::{LoweredObject, ObjectTarget};
 use crate::ptx::Routines;
 use crate::tokens::span;
+use crate::verify::amdgpu::{InsertedPieces, Samples, verify};
 
 /// Lowers plans to AMD machine code.
 #[derive(Debug)]
@@ -36,15 +40,21 @@ impl ObjectTarget for AmdGpu {
 
     fn lower(&self, bytes: &[u8], module: &Module, plan: &Plan) -> Result<LoweredObject, Error> {
         let unread = |e: prlx_isa::image::Error| Error::new(ErrorKind::Unsupported, span(0, 0), e.what);
-        lower(&CodeObject::read(bytes).map_err(unread)?, module, plan)
+        let samples = LazyCell::new(|| Samples::of(module.warp_lanes));
+        lower(&CodeObject::read(bytes).map_err(unread)?, module, plan, &|code| verify(&samples, code))
     }
 }
 
-/// The object with the plan's kernels added.
+/// The object with the plan's kernels added. `check` looks at the code of each group of functions.
 ///
 /// # Errors
-/// If the level is not supported, or the object is damaged.
-fn lower(object: &CodeObject<'_>, module: &Module, plan: &Plan) -> Result<LoweredObject, Error> {
+/// If the level is not supported, the object is damaged, or `check` fails.
+pub(crate) fn lower(
+    object: &CodeObject<'_>,
+    module: &Module,
+    plan: &Plan,
+    check: &dyn Fn(&InsertedPieces<'_>) -> Result<(), String>,
+) -> Result<LoweredObject, Error> {
     let routines = &Routines::new(module, plan);
     let mut added = Added {
         object,
@@ -54,9 +64,11 @@ fn lower(object: &CodeObject<'_>, module: &Module, plan: &Plan) -> Result<Lowere
         code: AddedCode::default(),
         refused: Vec::new(),
         tracks: tracks(plan),
+        check,
     };
     for group in groups(module) {
-        added.group(&group);
+        let wrong = |what| Error::new(ErrorKind::Verify, span(0, 0), what);
+        added.group(&group).map_err(wrong)?;
     }
     let Added { code, refused, .. } = added;
     let bytes =
@@ -90,25 +102,31 @@ struct Added<'a> {
     refused: Vec<(String, String)>,
     /// Whether insertions need to know which lanes are where the wave is.
     tracks: bool,
+    /// What looks at finished code.
+    check: &'a dyn Fn(&InsertedPieces<'_>) -> Result<(), String>,
 }
 
 impl Added<'_> {
     /// Adds a group of functions, or says why its kernels are not instrumented. If not all of them fit, each
     /// kernel gets copies of its own of what it calls, and only then vector registers are spilled: other
     /// kernels should not be slower for it.
-    fn group(&mut self, group: &[usize]) {
+    ///
+    /// # Errors
+    /// If inserted code does not do what it must.
+    fn group(&mut self, group: &[usize]) -> Result<(), String> {
         let is_kernel = |f: &&usize| self.module.functions[**f].kind == FunctionKind::Kernel;
         let kernels: Vec<usize> = group.iter().filter(is_kernel).copied().collect();
-        let Err(why) = self.try_group(group, None, kernels.len() == 1) else { return };
+        let Err(why) = self.try_group(group, None, kernels.len() == 1)? else { return Ok(()) };
         for kernel in kernels.iter().copied() {
             let why = match kernels.len() {
                 1 => Err(why.clone()),
-                _ => self.try_group(&called_by(self.module, kernel), Some(kernel), true),
+                _ => self.try_group(&called_by(self.module, kernel), Some(kernel), true)?,
             };
             if let Err(why) = why {
                 self.refused.push((self.module.functions[kernel].name.clone(), why));
             }
         }
+        Ok(())
     }
 
     /// The name of the copy of a function, if the copies are `of` a kernel alone.
@@ -120,8 +138,16 @@ impl Added<'_> {
         }
     }
 
-    /// Adds a group of functions in the first way in which it fits.
-    fn try_group(&mut self, members: &[usize], of: Option<usize>, may_spill: bool) -> Result<(), String> {
+    /// Adds a group of functions in the first way in which it fits, or says why it does not.
+    ///
+    /// # Errors
+    /// If inserted code does not do what it must.
+    fn try_group(
+        &mut self,
+        members: &[usize],
+        of: Option<usize>,
+        may_spill: bool,
+    ) -> Result<Result<(), String>, String> {
         let mut how = How { of, ..How::default() };
         let choice = self.plan.request.registers;
         how.spills = choice != RegisterChoice::Free;
@@ -131,8 +157,9 @@ impl Added<'_> {
                 Err(Misfit::Unreached) if !how.far => how.far = true,
                 Err(Misfit::Registers(Bank::Scalar)) if !how.borrows => how.borrows = true,
                 Err(Misfit::Registers(Bank::Vector)) if may_spill && !how.spills => how.spills = true,
-                Err(misfit) => return Err(misfit.to_string()),
-                Ok(()) => return Ok(()),
+                Err(Misfit::Wrong(what)) => return Err(what),
+                Err(misfit) => return Ok(Err(misfit.to_string())),
+                Ok(()) => return Ok(Ok(())),
             }
         }
     }
@@ -157,10 +184,9 @@ impl Added<'_> {
             routines.counters(function).map(move |(name, size)| (counter(&name, function), size))
         };
         let visits = copied.iter().flat_map(|f| routines.visits(*f));
-        let kept = if self.plan.request.level == Level::Probe {
-            routines.kept_specials(&copied)
-        } else {
-            Vec::new()
+        let kept = match self.plan.request.level {
+            Level::Probe => routines.kept_specials(&copied),
+            _ => Vec::new(),
         };
         let specials = kept.iter().map(|(_, name)| ((*name).to_owned(), 4));
         let state = routines.state().chain(copied.iter().flat_map(counters)).chain(visits).chain(specials);
@@ -198,6 +224,8 @@ impl Added<'_> {
             tracks: self.tracks,
             kept,
             named: (how.spills || how.borrows).then(|| self.named(group)),
+            used: Set::below(used),
+            pieces: Vec::new(),
         };
         let mut descriptors = Vec::new();
         let mut ends = Vec::new();
@@ -209,11 +237,12 @@ impl Added<'_> {
             group.asm.placed.clear();
             let from = group.asm.len();
             let descriptor = group.function(*f)?;
-            waits::insert(&mut group.asm, from, descriptor.is_some())?;
+            let placed = waits::insert(&mut group.asm, from, descriptor.is_some())?;
+            group.locate_pieces(&placed);
             descriptors.extend(descriptor.map(|d| (*f, d)));
             ends.push(group.asm.len());
         }
-        let Group { asm, entries, peak, .. } = group;
+        let Group { asm, entries, peak, pieces, .. } = group;
         if asm.has_unreached() {
             return Err(Misfit::Unreached);
         }
@@ -231,7 +260,7 @@ impl Added<'_> {
             kernels::set_registers(&mut descriptor, peak, slots)?;
             kernels.push((self.name(f, how.of), descriptor, place(&f)));
         }
-        let text = asm.finish(self.object.added_address() + offset)?;
+        let text = self.finished(asm, &pieces, offset)?;
         self.code.text.resize(usize::try_from(offset).unwrap_or(usize::MAX), 0);
         self.code.text.extend(text);
         self.code.functions.extend(functions);
@@ -241,6 +270,16 @@ impl Added<'_> {
 }
 
 impl Added<'_> {
+    /// The code of a group, which begins at this offset of all added code. It was looked at.
+    fn finished(&self, asm: Assembler, pieces: &[Piece], offset: u64) -> Result<Vec<u8>, Misfit> {
+        let (target, lanes, module) = (asm.target, asm.lanes, self.module);
+        let text = asm.finish(self.object.added_address() + offset)?;
+        let words: Vec<u32> = text.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
+        let code = InsertedPieces { target, lanes, module, words: &words, pieces };
+        (self.check)(&code).map_err(Misfit::Wrong)?;
+        Ok(text)
+    }
+
     /// By function, the registers that it and all that it calls name; `None` if one calls through a pointer.
     fn named(&self, group: &[usize]) -> FxHashMap<usize, Option<Set>> {
         let named = |f: &usize| {

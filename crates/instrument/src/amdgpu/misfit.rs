@@ -18,6 +18,8 @@ pub(super) enum Misfit {
     Registers(Bank),
     /// Nothing that another way of copying would change.
     Other(String),
+    /// Inserted code does not do what it must. This is a bug.
+    Wrong(String),
 }
 
 impl From<String> for Misfit {
@@ -38,7 +40,7 @@ impl fmt::Display for Misfit {
             Misfit::Unreached => f.write_str("a branch inside of inserted code is too long"),
             Misfit::Registers(Bank::Scalar) => f.write_str("too few scalar registers are free"),
             Misfit::Registers(Bank::Vector) => f.write_str("too few vector registers are free"),
-            Misfit::Other(what) => f.write_str(what),
+            Misfit::Other(what) | Misfit::Wrong(what) => f.write_str(what),
         }
     }
 }

@@ -37,9 +37,15 @@ mod memory;
 mod misfit;
 mod numbers;
 mod operands;
+mod piece;
 mod programs;
 mod registers;
 mod spill;
 mod waits;
 
+pub(crate) use self::allocation::Special;
+pub(crate) use self::function::names;
 pub use self::lower::AmdGpu;
+#[cfg(test)]
+pub(crate) use self::lower::lower;
+pub(crate) use self::piece::{Homes, Piece, ScalarHome, VectorHome, Work};

@@ -49,7 +49,7 @@ impl Place {
 
 /// A set of vector registers and scalar registers by number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct Set {
+pub(crate) struct Set {
     vector: [u64; 4],
     scalar: u128,
 }
@@ -97,7 +97,7 @@ impl Set {
     }
 
     /// Whether vector register `n` is in it.
-    pub(super) fn has_vector(&self, n: u8) -> bool {
+    pub(crate) fn has_vector(&self, n: u8) -> bool {
         self.vector[usize::from(n / 64)] >> (n % 64) & 1 != 0
     }
 
@@ -107,7 +107,7 @@ impl Set {
     }
 
     /// Whether scalar register `n` is in it.
-    pub(super) fn has_scalar(&self, n: u8) -> bool {
+    pub(crate) fn has_scalar(&self, n: u8) -> bool {
         n < 128 && self.scalar >> n & 1 != 0
     }
 

@@ -128,10 +128,10 @@ pub(super) struct Spill {
     /// What is live through a function, by name.
     pub(super) state: FxHashMap<String, Home>,
     /// Slots of these.
-    slots: u32,
+    pub(super) slots: u32,
     most: u32,
     /// Registers that are never taken: homes, and the one that keeps scalar registers.
-    fixed: Set,
+    pub(super) fixed: Set,
     /// Whether matrix products may still read or write registers.
     matrix: bool,
 }

@@ -31,18 +31,19 @@ struct Ways {
     targets: FxHashMap<usize, Vec<usize>>,
 }
 
-/// Appends waits to the function whose code begins at word `from`, and forgets its instructions.
+/// Appends waits to the function whose code begins at word `from`. Returns its instructions, which the
+/// assembler forgets.
 ///
 /// # Errors
 /// If a hazard is left. This is a bug.
-pub(super) fn insert(asm: &mut Assembler, from: usize, is_kernel: bool) -> Result<(), String> {
+pub(super) fn insert(asm: &mut Assembler, from: usize, is_kernel: bool) -> Result<Vec<Placed>, String> {
     let placed = std::mem::take(&mut asm.placed);
     if !Code::has_hazards(asm.target) {
-        return Ok(());
+        return Ok(placed);
     }
     let found = needs(asm, &placed, is_kernel, true);
     if found.is_empty() {
-        return Ok(());
+        return Ok(placed);
     }
     let mut words = asm.words.split_off(from);
     let old = std::mem::take(&mut words);
@@ -54,7 +55,7 @@ pub(super) fn insert(asm: &mut Assembler, from: usize, is_kernel: bool) -> Resul
         let before = asm.words.len();
         while let Some((_, need)) = next.next_if(|(at, _)| *at == i) {
             for inst in waits(asm, need)? {
-                all.push(Placed { at: asm.words.len(), inst, inserted: true });
+                all.push(Placed { at: asm.words.len(), inst, inserted: true, piece: None });
                 asm.words.extend(inst.words());
             }
         }
@@ -67,7 +68,7 @@ pub(super) fn insert(asm: &mut Assembler, from: usize, is_kernel: bool) -> Resul
     }
     asm.moved(from, &added);
     match needs(asm, &all, is_kernel, false).first() {
-        None => Ok(()),
+        None => Ok(all),
         Some((at, need)) => Err(format!("`{}` comes too early: {}", all[*at].inst.print(), need.what)),
     }
 }

@@ -30,6 +30,7 @@ pub const KEPT_SPECIALS: [(&str, &str); 6] = [
 ];
 
 /// The text of a routine, before it is compiled.
+#[derive(Clone, Debug)]
 pub struct Text {
     /// Labels and instructions, one a line.
     pub lines: String,

@@ -25,6 +25,7 @@
 //! - Effects that need several lanes (elections, shuffles) are left to the emulator's schedules.
 //! - That a call passes the same record on is checked by its form only.
 
+pub(crate) mod amdgpu;
 mod arithmetic;
 mod behaviour;
 mod check;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use prlx_isa::amdgpu::object::{CodeObject, Field};
 use prlx_isa::view::FunctionKind;
-use prlx_plan::RecordingRequest;
+use prlx_plan::{RecordingRequest, RegisterChoice};
 use prlx_trace::kernel::Level;
 
 /// The code objects beside the AMD tests, with their names.
@@ -78,6 +78,27 @@ fn the_original_stays_and_every_kernel_gets_a_copy() {
         }
     }
     assert!(kernels > 30, "only {kernels} kernels were instrumented");
+}
+
+#[test]
+fn code_with_registers_that_are_saved_or_borrowed_is_verified() {
+    let mut kernels = 0;
+    for (name, bytes) in objects() {
+        use RegisterChoice::{Dead, Saved, Scarce};
+        for (level, registers) in
+            [(Level::Path, Dead), (Level::Path, Saved), (Level::Values, Scarce), (Level::Events, Scarce)]
+        {
+            let request = RecordingRequest { registers, ..RecordingRequest::new(level) };
+            let target = &prlx_instrument::AmdGpu;
+            match prlx_instrument::rewrite_object(target, &bytes, "object", &request, &|_| None) {
+                Ok(rewrite) => {
+                    kernels += rewrite.plan.functions.iter().filter(|f| f.skipped.is_none()).count();
+                }
+                Err(e) => assert_ne!(e.kind, prlx_instrument::ErrorKind::Verify, "{name}, {level:?}: {e}"),
+            }
+        }
+    }
+    assert!(kernels > 150, "only {kernels} kernels were instrumented");
 }
 
 #[test]

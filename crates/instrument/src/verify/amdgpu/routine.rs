@@ -1,0 +1,414 @@
+//! Runs the text of a routine in all lanes of a wave, as [`crate::routines`] says what it means.
+//!
+//! Branches go forward, so one pass over the lines in their order runs every lane: lanes that have branched
+//! wait for their label. Lanes do each line one after the other, the lowest first.
+//!
+//! # Limitations
+//! Masks of lanes that exchanges name are not looked at: a routine exchanges between the lanes that get
+//! there.
+
+use rustc_hash::FxHashMap;
+
+use super::compare::compare;
+use super::convert::convert;
+use super::memory::{Memory, combine};
+use super::wave::{CLOCK, PLACE};
+use crate::routines::{Arg, GRID_WARP, Instruction, Line, own};
+
+/// A value of each lane.
+pub(super) type Row = [u64; 64];
+
+/// What a routine reads and writes.
+pub(super) struct Lanes<'r> {
+    /// Lanes that run it.
+    pub(super) present: u64,
+    /// Bits of registers of the routine, by name without the prefix; `None` for those it does not have.
+    pub(super) bits: &'r dyn Fn(&str) -> Option<u32>,
+    /// A register of the function, as a predicate or as a number, or a special register; `None` if there is
+    /// none.
+    pub(super) outer: &'r dyn Fn(&str, bool) -> Option<Row>,
+    /// Values of the routine's registers and of state. Predicates are 0 and 1.
+    pub(super) registers: FxHashMap<String, Row>,
+    /// Address of the hidden parameter.
+    pub(super) parameters: u64,
+    pub(super) warp: u32,
+    /// Number of events of the wave so far, if `%clock` is that.
+    pub(super) events: Option<u32>,
+    pub(super) memory: Memory,
+}
+
+impl Lanes<'_> {
+    /// Runs a routine.
+    ///
+    /// # Errors
+    /// If it has an instruction that is not known, or reads what it has not.
+    pub(super) fn run(&mut self, lines: &[Line<'_>]) -> Result<(), String> {
+        let (mut here, mut waiting) = (self.present, FxHashMap::<&str, u64>::default());
+        for line in lines {
+            match line {
+                Line::Label(name) => here |= waiting.remove(name).unwrap_or(0),
+                Line::Inst(inst) => {
+                    let taken = match inst.guard {
+                        Some((name, negate)) if here != 0 => here & self.holds(name, negate)?,
+                        _ => here,
+                    };
+                    if let ("bra", [Arg::Name(to)]) = (inst.op, &inst.args[..]) {
+                        *waiting.entry(to).or_default() |= taken;
+                        here &= !taken;
+                    } else if taken != 0 {
+                        self.step(inst, taken)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The lanes for which a predicate holds.
+    fn holds(&self, name: &str, negate: bool) -> Result<u64, String> {
+        let values = self.named(name, true)?;
+        let mask = values.iter().enumerate().fold(0, |mask, (lane, value)| mask | (value & 1) << lane);
+        Ok(if negate { !mask } else { mask })
+    }
+
+    fn named(&self, name: &str, predicate: bool) -> Result<Row, String> {
+        if let Some(values) = own(name).and_then(|own| self.registers.get(own)) {
+            return Ok(*values);
+        }
+        match name {
+            GRID_WARP => return Ok([self.warp.into(); 64]),
+            "%laneid" => return Ok(std::array::from_fn(|lane| lane as u64)),
+            _ => {}
+        }
+        let found = (self.outer)(name, predicate);
+        found.ok_or_else(|| format!("the routine reads `{name}` before it writes it"))
+    }
+
+    fn value(&self, arg: &Arg<'_>, predicate: bool) -> Result<Row, String> {
+        match arg {
+            Arg::Int(n) => Ok([n.cast_unsigned(); 64]),
+            Arg::Name(name) => self.named(name, predicate),
+            Arg::Not(name) => Ok(self.named(name, true)?.map(|value| value & 1 ^ 1)),
+            _ => Err(format!("the routine reads {arg:?}")),
+        }
+    }
+
+    /// Writes a register in lanes.
+    fn set(&mut self, name: &str, here: u64, values: &Row) -> Result<(), String> {
+        let wrong = || format!("the routine writes `{name}`");
+        let name = own(name).ok_or_else(wrong)?;
+        let bits = (self.bits)(name).ok_or_else(wrong)?;
+        if !self.registers.contains_key(name) {
+            self.registers.insert(name.to_owned(), [0; 64]);
+        }
+        if let Some(register) = self.registers.get_mut(name) {
+            each(here).for_each(|lane| register[lane] = values[lane] & u64::MAX >> (64 - bits));
+        }
+        Ok(())
+    }
+
+    fn step(&mut self, inst: &Instruction<'_>, here: u64) -> Result<(), String> {
+        let parts: Vec<&str> = inst.op.split('.').collect();
+        let ty = parts.last().copied().unwrap_or_default();
+        let first = here.trailing_zeros() as usize % 64;
+        match (parts[0], &inst.args[..]) {
+            ("fence", []) => Ok(()),
+            ("ld", [to, Arg::Address(base, offset)]) => {
+                let base = match parts.get(1) {
+                    Some(&"param") => [self.parameters; 64],
+                    _ => self.named(base, false)?,
+                };
+                self.load(ty, to, base.map(|base| base.wrapping_add_signed(*offset)), here)
+            }
+            ("st", [Arg::Address(base, offset), from]) => {
+                let at = self.named(base, false)?.map(|base| base.wrapping_add_signed(*offset));
+                self.store(ty, at, from, here)
+            }
+            ("atom", [Arg::Name(to), Arg::Address(base, offset), values @ ..]) => {
+                let at = self.named(base, false)?.map(|base| base.wrapping_add_signed(*offset));
+                self.atomic(&parts, Some(to), at, values, here)
+            }
+            ("red", [Arg::Address(base, offset), values @ ..]) => {
+                let at = self.named(base, false)?.map(|base| base.wrapping_add_signed(*offset));
+                self.atomic(&parts, None, at, values, here)
+            }
+            ("mov", [Arg::Vector(to), from]) => {
+                let values = self.value(from, false)?;
+                to.iter().zip([0, 32]).try_for_each(|(to, by)| {
+                    self.set(to, here, &values.map(|value| value >> by & 0xffff_ffff))
+                })
+            }
+            ("mov", [Arg::Name(to), Arg::Vector(from)]) => {
+                let mut values = [0; 64];
+                for (half, by) in from.iter().zip([0, 32]) {
+                    let halves = self.named(half, false)?;
+                    values
+                        .iter_mut()
+                        .zip(halves)
+                        .for_each(|(value, half)| *value |= (half & 0xffff_ffff) << by);
+                }
+                self.set(to, here, &values)
+            }
+            ("mov", [Arg::Name(GRID_WARP), from]) => {
+                self.warp = self.value(from, false)?[first] as u32;
+                Ok(())
+            }
+            ("mov", [Arg::Name(to), Arg::Name("%clock" | "%clock64")]) => {
+                let value = self.events.map_or(CLOCK, u64::from);
+                self.events = self.events.map(|events| events.wrapping_add(1));
+                self.set(to, here, &[value; 64])
+            }
+            ("mov", [Arg::Name(to), Arg::Name("%globaltimer")]) => {
+                let value = CLOCK.wrapping_mul(prlx_isa::amdgpu::TIMER_TICK.into());
+                self.set(to, here, &[value; 64])
+            }
+            ("mov", [Arg::Name(to), Arg::Name("%smid")]) => self.set(to, here, &[PLACE.into(); 64]),
+            ("activemask", [Arg::Name(to)]) => self.set(to, here, &[here; 64]),
+            ("vote", [Arg::Name(to), Arg::Name(of), _]) => {
+                let mask = here & self.holds(of, false)?;
+                self.set(to, here, &[mask; 64])
+            }
+            ("vote", [Arg::Name(to), Arg::Not(of), _]) => {
+                let mask = here & self.holds(of, true)?;
+                self.set(to, here, &[mask; 64])
+            }
+            ("match" | "redux" | "readfirst" | "mbcnt", [Arg::Name(to), from, ..]) => {
+                let all = if ty.ends_with("64") { u64::MAX } else { 0xffff_ffff };
+                let values = self.value(from, false)?;
+                let values = if parts[0] == "mbcnt" { values } else { values.map(|value| value & all) };
+                let exchanged = exchange(&parts, &values, here).ok_or_else(|| unknown(inst))?;
+                self.set(to, here, &exchanged)
+            }
+            (_, [Arg::Name(to), rest @ ..]) => {
+                let values = rest.iter().enumerate();
+                let values: Result<Vec<Row>, String> =
+                    values.map(|(i, arg)| self.value(arg, reads_predicate(&parts, i))).collect();
+                let (values, mut out) = (values?, [0; 64]);
+                for lane in each(here) {
+                    let of_lane: Vec<u64> = values.iter().map(|row| row[lane]).collect();
+                    out[lane] = operation(&parts, &of_lane).ok_or_else(|| unknown(inst))?;
+                }
+                self.set(to, here, &out)
+            }
+            _ => Err(unknown(inst)),
+        }
+    }
+
+    fn load(&mut self, ty: &str, to: &Arg<'_>, at: Row, here: u64) -> Result<(), String> {
+        let size = size(ty)?;
+        let targets: Vec<&str> = match to {
+            Arg::Vector(names) => names.clone(),
+            Arg::Name(name) => vec![*name],
+            _ => return Err(format!("the routine loads {to:?}")),
+        };
+        for (i, to) in (0..).zip(targets) {
+            let mut values = [0; 64];
+            each(here)
+                .for_each(|lane| values[lane] = self.memory.read(at[lane].wrapping_add(size * i), size));
+            self.set(to, here, &values)?;
+        }
+        Ok(())
+    }
+
+    fn store(&mut self, ty: &str, at: Row, from: &Arg<'_>, here: u64) -> Result<(), String> {
+        let size = size(ty)?;
+        let sources: Result<Vec<Row>, String> = match from {
+            Arg::Vector(names) => names.iter().map(|name| self.named(name, false)).collect(),
+            other => self.value(other, false).map(|row| vec![row]),
+        };
+        // Lanes store to one place only in samples. Then it matters that long words are stored one by one.
+        let sources = sources?;
+        let rows = if size == 8 { 1 } else { sources.len() };
+        for (part, sources) in sources.chunks(rows).enumerate() {
+            for lane in each(here) {
+                let at = at[lane].wrapping_add(size * (part * rows) as u64);
+                for (i, from) in (0..).zip(sources) {
+                    self.memory.write(at.wrapping_add(size * i), size, from[lane]);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn atomic(
+        &mut self,
+        parts: &[&str],
+        to: Option<&str>,
+        at: Row,
+        values: &[Arg<'_>],
+        here: u64,
+    ) -> Result<(), String> {
+        let [.., operation, ty] = parts else { return Err("no atomic operation".to_owned()) };
+        let unknown = || format!("the verifier does not know `{}` of a routine", parts.join("."));
+        let size = size(ty)?;
+        let all = u64::MAX >> (64 - 8 * size);
+        let rows: Result<Vec<Row>, String> = values.iter().map(|value| self.value(value, false)).collect();
+        let (rows, mut olds) = (rows?, [0; 64]);
+        for lane in each(here) {
+            let old = self.memory.read(at[lane], size);
+            let value = rows.first().ok_or_else(unknown)?[lane] & all;
+            let new = match (*operation, rows.get(1)) {
+                ("cas", Some(new)) => {
+                    if old == value {
+                        new[lane] & all
+                    } else {
+                        old
+                    }
+                }
+                ("add", None) if *ty == "f64" => (f64::from_bits(old) + f64::from_bits(value)).to_bits(),
+                _ => combine(operation, old, value, 8 * size as u32, ty.starts_with('s'))
+                    .ok_or_else(unknown)?,
+            };
+            self.memory.write(at[lane], size, new);
+            olds[lane] = old;
+        }
+        to.map_or(Ok(()), |to| self.set(to, here, &olds))
+    }
+}
+
+/// What each lane gets from the others.
+fn exchange(parts: &[&str], values: &Row, here: u64) -> Option<Row> {
+    let mut out = [0; 64];
+    match parts[0] {
+        "match" => {
+            for lane in each(here) {
+                let same = each(here).filter(|other| values[*other] == values[lane]);
+                out[lane] = same.fold(0, |mask, other| mask | 1 << other);
+            }
+        }
+        "redux" => {
+            let (operation, signed) = (*parts.get(2)?, parts.last()?.starts_with('s'));
+            let mut all = each(here).map(|lane| values[lane]);
+            let first = all.next()?;
+            out = [all.try_fold(first, |all, value| combine(operation, all, value, 32, signed))?; 64];
+        }
+        "readfirst" => out = [values[here.trailing_zeros() as usize % 64]; 64],
+        _ => {
+            for lane in each(here) {
+                out[lane] = u64::from((values[lane] & ((1u64 << lane) - 1)).count_ones());
+            }
+        }
+    }
+    Some(out)
+}
+
+/// Whether an operand behind the result is a predicate.
+fn reads_predicate(parts: &[&str], at: usize) -> bool {
+    parts.last() == Some(&"pred") || matches!(parts[0], "setp" | "selp") && at == 2
+}
+
+/// Lanes of a mask.
+fn each(mask: u64) -> impl Iterator<Item = usize> {
+    (0..64).filter(move |lane| mask >> lane & 1 == 1)
+}
+
+fn unknown(inst: &Instruction<'_>) -> String {
+    format!("the verifier does not know `{}` of a routine", inst.op)
+}
+
+/// Bytes of a type.
+fn size(ty: &str) -> Result<u64, String> {
+    let bits: u64 = ty.get(1..).and_then(|n| n.parse().ok()).ok_or("a type without a size")?;
+    Ok(bits / 8)
+}
+
+/// The result of an operation of one lane, by the parts of its name: the PTX ISA, "Instruction Set".
+fn operation(parts: &[&str], values: &[u64]) -> Option<u64> {
+    let ty = *parts.last()?;
+    let bits = match ty {
+        "pred" => 1,
+        _ => ty.get(1..)?.parse::<u32>().ok()?,
+    };
+    let low = |value: u64| value & u64::MAX >> (64 - bits);
+    let signed = |value: u64| (value << (64 - bits)).cast_signed() >> (64 - bits);
+    let float = |value: u64| f32::from_bits(value as u32);
+    let wide = |value: u64| f64::from_bits(value);
+    let of32 = |value: f32| u64::from(value.to_bits());
+    let sign = ty.starts_with('s');
+    let get = |at: usize| values.get(at).copied().map(low);
+    let a = *values.first()?;
+    Some(match (parts[0], ty, values.len()) {
+        ("setp", _, 2 | 3) => {
+            let held = compare(parts[1], ty, a, values[1])?;
+            match (parts.get(2), values.get(2)) {
+                (Some(&"or"), Some(other)) => u64::from(held | (other & 1 == 1)),
+                (_, None) => u64::from(held),
+                _ => return None,
+            }
+        }
+        ("selp", _, 3) => {
+            if values[2] & 1 == 1 {
+                get(0)?
+            } else {
+                get(1)?
+            }
+        }
+        ("add", "f32", 2) => of32(float(a) + float(values[1])),
+        ("sub", "f32", 2) => of32(float(a) - float(values[1])),
+        ("mul", "f32", 2) => of32(float(a) * float(values[1])),
+        ("div", "f32", 2 | 3) => of32(float(a) / float(values[1])),
+        ("add", "f64", 2) => (wide(a) + wide(values[1])).to_bits(),
+        ("mul", "f64", 2) => (wide(a) * wide(values[1])).to_bits(),
+        ("cvt", _, 1) => converted(parts, a)?,
+        ("mov", _, 1) => low(a),
+        ("and", _, 2) => get(0)? & get(1)?,
+        ("or", _, 2) => get(0)? | get(1)?,
+        ("xor", _, 2) => get(0)? ^ get(1)?,
+        ("not", _, 1) => low(!a),
+        ("neg", _, 1) => low(a.wrapping_neg()),
+        ("abs", _, 1) => low(signed(a).unsigned_abs()),
+        ("popc", _, 1) => u64::from(low(a).count_ones()),
+        ("clz", _, 1) => u64::from(low(a).leading_zeros() + bits - 64),
+        ("add", _, 2) => low(get(0)?.wrapping_add(get(1)?)),
+        ("sub", _, 2) => low(get(0)?.wrapping_sub(get(1)?)),
+        ("mul", _, 2) if parts[1] == "wide" => low(a & 0xffff_ffff).wrapping_mul(values[1] & 0xffff_ffff),
+        ("mul", _, 2) => low(get(0)?.wrapping_mul(get(1)?)),
+        ("mad", _, 3) if parts[1] == "wide" => {
+            ((a & 0xffff_ffff) * (values[1] & 0xffff_ffff)).wrapping_add(values[2])
+        }
+        ("mad", _, 3) => low(get(0)?.wrapping_mul(get(1)?).wrapping_add(get(2)?)),
+        // No lane uses a quotient by 0: all ones, and the dividend is left.
+        ("div", _, 2) if !sign => get(0)?.checked_div(get(1)?).unwrap_or(low(u64::MAX)),
+        ("rem", _, 2) if !sign => get(0)?.checked_rem(get(1)?).unwrap_or(get(0)?),
+        ("min" | "max", _, 2) => {
+            let less = if sign { signed(a) < signed(values[1]) } else { get(0)? < get(1)? };
+            if less == (parts[0] == "min") { get(0)? } else { get(1)? }
+        }
+        // Amounts have 32 bits. All that is shifted out is gone.
+        ("shl", _, 2) => match values[1] & 0xffff_ffff {
+            by if by >= u64::from(bits) => 0,
+            by => low(a << by),
+        },
+        ("shr", _, 2) => {
+            let by = (values[1] & 0xffff_ffff).min(u64::from(bits));
+            match (sign, by) {
+                (true, by) => low((signed(a) >> by.min(u64::from(bits) - 1)).cast_unsigned()),
+                (false, by) if by == u64::from(bits) => 0,
+                (false, by) => get(0)? >> by,
+            }
+        }
+        ("shf", _, 3) if parts[1..] == ["l", "wrap", "b32"] => {
+            let both = (values[1] & 0xffff_ffff) << 32 | a & 0xffff_ffff;
+            (both << (values[2] & 31)) >> 32
+        }
+        _ => return None,
+    })
+}
+
+/// `cvt.to.from`, with rounding words between.
+fn converted(parts: &[&str], a: u64) -> Option<u64> {
+    let [.., into, of] = parts else { return None };
+    if into.starts_with('f') || of.starts_with('f') {
+        // Unsigned numbers of less than 32 bits are in registers of 32.
+        let small = |ty: &'_ str| if matches!(ty, "u8" | "u16") { "u32".to_owned() } else { ty.to_owned() };
+        return convert(&small(into), &small(of), a);
+    }
+    let bits: u32 = of.get(1..)?.parse().ok()?;
+    let value = a & u64::MAX >> (64 - bits);
+    let value = match of.starts_with('s') {
+        true => ((value << (64 - bits)).cast_signed() >> (64 - bits)).cast_unsigned(),
+        false => value,
+    };
+    let into: u32 = into.get(1..)?.parse().ok()?;
+    Some(value & u64::MAX >> (64 - into))
+}
