@@ -26,10 +26,8 @@ impl Samples {
         Samples { waves: (0..SAMPLES).map(wave).collect() }
     }
 
-    /// Checks a piece, whose instructions are `code`. The lines of a routine are read from its text.
-    /// Returns by instruction whether a lane executed it.
-    pub(super) fn check(&self, piece: &Piece, names: &Names, code: &[Step]) -> Result<Vec<bool>, String> {
-        let mut executed = vec![false; code.len()];
+    /// Checks a piece, whose instructions are `code`.
+    pub(super) fn check(&self, piece: &Piece, names: &Names, code: &[Step]) -> Result<(), String> {
         let lines = match &piece.work {
             Work::Routine(text, _) => lines(&text.lines).map_err(|e| e.message)?,
             Work::Depart(_) | Work::Rejoin(_) => Vec::new(),
@@ -40,10 +38,9 @@ impl Samples {
             let all = sample::Lanes { present: lanes.launched, exec: lanes.launched, ..*lanes };
             let lanes = if begins { &all } else { lanes };
             let one = Trial { piece, names, lines: &lines, lanes, seed };
-            let done = one.run(wave, code).map_err(|what| format!("{what} (sample {seed})"))?;
-            executed.iter_mut().zip(done).for_each(|(all, one)| *all |= one);
+            one.run(wave, code).map_err(|what| format!("{what} (sample {seed})"))?;
         }
-        Ok(executed)
+        Ok(())
     }
 }
 
@@ -67,22 +64,21 @@ struct Live {
 }
 
 impl Trial<'_> {
-    fn run(&self, begin: &Wave, code: &[Step]) -> Result<Vec<bool>, String> {
+    fn run(&self, begin: &Wave, code: &[Step]) -> Result<(), String> {
         let homes = &*self.piece.homes;
         let mut before = begin.clone();
         before.exec = self.lanes.exec;
         let mut live = self.live();
-        let parameters = sample::PARAMETERS;
         let launched = halves(self.lanes.launched);
         homes.launched.iter().zip(launched).for_each(|(home, word)| put_scalar(&mut before, *home, word));
-        let parameter_words = homes.parameters.iter().zip(halves(parameters));
+        let parameter_words = homes.parameters.iter().zip(halves(sample::PARAMETERS));
         parameter_words.for_each(|(home, word)| put_scalar(&mut before, *home, word));
         put(&mut before, homes, &live);
         let mut wave = before.clone();
         match &self.piece.work {
             Work::Routine(text, specials) => {
                 wave.pending = self.late();
-                let memory = self.routine(text, specials, &before, &mut live, parameters)?;
+                let memory = self.routine(text, specials, &before, &mut live)?;
                 wave.run(code)?;
                 if let Some(at) = wave.memory.differs(&memory) {
                     let (is, wanted) = (wave.memory.read(at, 4), memory.read(at, 4));
@@ -107,8 +103,7 @@ impl Trial<'_> {
         }
         // The rest must be as before.
         put(&mut before, homes, &live);
-        self.compare(&wave, &before)?;
-        Ok(wave.executed)
+        self.compare(&wave, &before)
     }
 
     /// What is live between pieces in this sample.
@@ -155,7 +150,6 @@ impl Trial<'_> {
         specials: &FxHashMap<&'static str, Special>,
         wave: &Wave,
         live: &mut Live,
-        parameters: u64,
     ) -> Result<Memory, String> {
         let homes = &*self.piece.homes;
         let bits = |name: &str| {
@@ -175,7 +169,7 @@ impl Trial<'_> {
                 return kept.get(*kept_in).copied();
             }
             match specials.get(name) {
-                Some(special) => row(wave.lanes, |lane| read_special(wave, *special, parameters, lane)),
+                Some(special) => row(wave.lanes, |lane| read_special(wave, *special, lane)),
                 None => self.outer(wave, name, predicate),
             }
         };
@@ -184,7 +178,7 @@ impl Trial<'_> {
             bits: &bits,
             outer: &outer,
             registers: std::mem::take(&mut live.state),
-            parameters,
+            parameters: sample::PARAMETERS,
             warp: live.warp,
             events: live.events,
             memory: wave.memory.clone(),
@@ -284,13 +278,13 @@ fn row(lanes: u32, value: impl Fn(usize) -> Option<u64>) -> Option<Row> {
 }
 
 /// A special register in a lane.
-fn read_special(wave: &Wave, special: Special, parameters: u64, lane: usize) -> Option<u64> {
+fn read_special(wave: &Wave, special: Special, lane: usize) -> Option<u64> {
     match special {
         Special::Bits(value, low, count) => {
             let word = wave.lane(value, lane, false).ok()?;
             Some(word >> low & ((1u64 << count) - 1))
         }
-        Special::Parameter(offset) => Some(wave.memory.read(parameters + u64::from(offset), 4)),
+        Special::Parameter(offset) => Some(wave.memory.read(sample::PARAMETERS + u64::from(offset), 4)),
     }
 }
 

@@ -96,8 +96,6 @@ pub(super) struct Wave {
     pub(super) scratch: Vec<Memory>,
     /// Registers that loads may still write.
     pub(super) pending: Vec<(Reg, Counter)>,
-    /// By instruction of the code: whether a lane executed it.
-    pub(super) executed: Vec<bool>,
 }
 
 /// What special registers and timers read.
@@ -121,7 +119,6 @@ impl Wave {
             memory,
             scratch: vec![Memory::default(); 64],
             pending: Vec::new(),
-            executed: Vec::new(),
         }
     }
 
@@ -139,16 +136,12 @@ impl Wave {
             words += step.inst.words().len() as i64;
         }
         starts.push(words);
-        self.executed = vec![false; code.len()];
         let (mut at, mut steps) = (0, 0);
         while let Some(step) = code.get(at) {
             let inst = &step.inst;
             steps += 1;
             if steps > MOST {
                 return Err("it does not end".to_owned());
-            }
-            if let Some(done) = self.executed.get_mut(at) {
-                *done |= self.exec != 0;
             }
             at += 1;
             let wrong = |what: String| format!("{what}, at `{}`", inst.print());
