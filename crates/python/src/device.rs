@@ -93,9 +93,9 @@ impl Run {
         self.findings.errors()
     }
     /// What the checks found, as text.
-    fn findings_text(&self, color: bool) -> PyResult<String> {
+    fn findings_text(&self, py: Python<'_>, terminal: bool) -> PyResult<String> {
         let mut out = Vec::new();
-        prlx_present::checks(&mut out, &self.findings, &crate::report::style(color))?;
+        prlx_present::checks(&mut out, &self.findings, &crate::report::style(py, terminal)?)?;
         Ok(String::from_utf8_lossy(&out).into_owned())
     }
     /// Raises the exception of the fault that stopped the kernel, if there was one.
