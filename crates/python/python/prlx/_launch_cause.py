@@ -140,7 +140,7 @@ class DeviceWindow(Window):
             return
         place = launch_place()
         snapshot = launch.snapshot(f"launch {number}", self._device.seed)
-        self.launches.append(Launched(number, kernel, snapshot, place and str(place)))
+        self.launches.append(Launched(number, kernel, snapshot, str(place) if place else None))
 
 
 class CaptureWindow(Window):
