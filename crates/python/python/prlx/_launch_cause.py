@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 
     from ._device import Launch
 
+    # What the sides compare: a launch with its arrays, or the folder of a captured one.
+    _Content: TypeAlias = _native.Snapshot | str
+
 # The NVTX range around the launches whose cause is wanted.
 RANGE = "prlx cause"
 # Launches of a side that are kept on the CPU device: each has a copy of its arrays.
@@ -43,9 +46,6 @@ _MOST = 256
 _CHECKED = 4
 # Causes of a launch that a report lists.
 _CAUSES = 3
-
-# What the sides compare: a launch with its arrays, or the folder of a captured one.
-_Content: TypeAlias = "_native.Snapshot | str"
 
 
 @dataclass
