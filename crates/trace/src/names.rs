@@ -24,7 +24,8 @@ pub fn demangle_signature(name: &str) -> Option<String> {
     demangle_with(name, &DemangleOptions::new())
 }
 
-/// The name that reports show: [`demangle`], or the symbol itself where that fails. Without the tags of Numba.
+/// The name that reports show, without the tags of Numba: [`demangle`], or the symbol itself where that
+/// fails.
 pub fn display_name(name: &str) -> String {
     let shown = demangle(name).unwrap_or_else(|| name.to_owned());
     match shown.find(NUMBA_VERSION) {

@@ -123,9 +123,9 @@ fn key(space: Space, owner: u64, address: u64) -> u64 {
 }
 
 impl<'a> Flow<'a> {
-    /// Prepares the look-ups of both sides; indices are made when they are needed. A variable in shared memory
-    /// that only B has gets the name of the one that only A has, if it is as large and has the same position:
-    /// Numba numbers such variables anew in each kernel.
+    /// Prepares the look-ups of both sides; indices are made when they are needed. A variable in shared
+    /// memory that only B has gets the name of the one that only A has, if it is as large and has the same
+    /// position: Numba numbers such variables anew in each kernel.
     pub fn of_sides(data: [&'a DataFlow; 2]) -> [Flow<'a>; 2] {
         let names = |side: usize| data[side].shared.iter().map(|v| v.name.as_str()).collect::<Vec<_>>();
         let (of_a, mut of_b) = (names(0), names(1));
