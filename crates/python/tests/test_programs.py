@@ -209,7 +209,7 @@ import sys
 sys.modules["numpy"] = None
 import prlx
 recording = prlx.read(sys.argv[1])
-print(repr(recording).endswith("1 launches>"), recording.kernels(), next(recording.warps.rows())["warp"])
+print(repr(recording).endswith("1 launch>"), recording.kernels(), next(recording.warps.rows())["warp"])
 """
 
 
@@ -280,7 +280,8 @@ def test_findings_of_processes_of_a_script_are_printed_and_decide_the_exit_code(
     assert done.returncode == 1, done.stderr
     assert done.stdout.count("error[out-of-bounds]") == 1, done.stdout
     count = 1 if method == "os.fork" else 2
-    own, others = "checks: 0 errors in 1 launch", f"checks: {count} errors in other processes of the script"
+    errors = "1 error" if count == 1 else f"{count} errors"
+    own, others = "checks: 0 errors in 1 launch", f"checks: {errors} in other processes of the script"
     assert done.stderr.splitlines() == [own, others]
 
 
