@@ -2,7 +2,8 @@
 
 It needs PyTorch with a GPU. The wheel is unpacked into a temporary folder. The program prints one line for
 each case: what was expected, what came, and the time. It ends with 1 if a case failed. Cases run twice: as a plain
-program, and under `prlx record`, where reports also name launches and their kernels.
+program, and under `prlx record`, where reports also name launches and their kernels. The cases with Triton kernels
+run a third time, under the command that the first run prints for their causes: reports then end at a line.
 """
 
 import contextlib
@@ -10,6 +11,7 @@ import json
 import math
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -153,7 +155,8 @@ class Cases:
         self.kernels()
 
     def kernels(self):
-        """The activation as a Triton kernel that leaves out the last element of each row."""
+        """The activation as a Triton kernel. Wrong ones leave out the last 16 elements of each row (Triton compiles
+        another kernel for a size that 16 does not divide), or multiply the gradient."""
         torch = self.torch
         import triton
         import triton.language as tl
@@ -161,38 +164,95 @@ class Cases:
         @triton.jit
         def gelu_rows(out, x, columns, last, BLOCK: tl.constexpr):
             at = tl.arange(0, BLOCK)
-            inside = at < last
+            inside = at < last  # wrong forward
             start = tl.program_id(0) * columns
             v = tl.load(x + start + at, mask=inside, other=0.0)
             tl.store(out + start + at, 0.5 * v * (1 + tl.erf(v * 0.7071067811865476)), mask=inside)
 
-        def activation(last):
-            def call(x):
-                out = torch.zeros_like(x)
-                columns = x.shape[-1]
-                rows = x.numel() // columns
-                gelu_rows[(rows,)](out, x, columns, columns - last, BLOCK=triton.next_power_of_2(columns))
-                return out
+        @triton.jit
+        def copy_rows(out, x, columns, last, BLOCK: tl.constexpr):
+            at = tl.arange(0, BLOCK)
+            start = tl.program_id(0) * columns
+            v = tl.load(x + start + at, mask=at < columns, other=0.0)
+            tl.store(out + start + at, v, mask=at < columns)
 
-            return call
+        @triton.jit
+        def copy_scaled_rows(out, x, columns, last, BLOCK: tl.constexpr):
+            at = tl.arange(0, BLOCK)
+            start = tl.program_id(0) * columns
+            v = tl.load(x + start + at, mask=at < columns, other=0.0)
+            v = v * 1.5  # wrong backward
+            tl.store(out + start + at, v, mask=at < columns)
 
-        def right(model, words):
-            with planted(model.blocks[1].act, "forward", activation(0)):
+        def rows(kernel, x, missing=0):
+            out, columns = torch.zeros_like(x), x.shape[-1]
+            grid = (x.numel() // columns,)
+            block = triton.next_power_of_2(columns)
+            kernel[grid](out, x.contiguous(), columns, columns - missing, BLOCK=block)
+            return out
+
+        class Copy(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, kernel):
+                ctx.kernel = kernel
+                return rows(copy_rows, x)
+
+            @staticmethod
+            def backward(ctx, gradient):
+                return rows(ctx.kernel, gradient), None
+
+        def setup(name, missing=0, backward=copy_rows):
+            # The gradient goes through the copy alone.
+            def activation(x):
+                return Copy.apply(rows(gelu_rows, x.detach(), missing) + 0.5 * x, backward)
+
+            def call(model, words):
+                with planted(model.blocks[1].act, "forward", activation):
+                    return model(words)
+
+            return name, call
+
+        def gelu(model, words):
+            of_pytorch = torch.nn.functional.gelu
+            with planted(model.blocks[1].act, "forward", lambda x: of_pytorch(x.detach()) + 0.5 * x):
                 return model(words)
 
-        def wrong(model, words):
-            with planted(model.blocks[1].act, "forward", activation(1)):
-                return model(words)
+        right, wrong = setup("right"), setup("wrong", missing=16)
+        self.compare("a right Triton kernel", [gelu, right], "same")
+        forward = self.compare("a wrong Triton kernel", [right, wrong], "forward blocks.1.act")
+        backward = self.compare(
+            "a wrong kernel of the backward pass",
+            [right, setup("wrong", backward=copy_scaled_rows)],
+            "backward blocks.1.act",
+        )
+        alone = self.compare("no kernel to compare with", [gelu, wrong], "forward blocks.1.act")
+        if recorded() and not captured() and forward is not None and forward.first is not None:
+            kernels = (forward.first.kernels or {}).get("wrong", [])
+            got = next((k for k in kernels if "gelu" in k), kernels)
+            self.row("its launch is named", "gelu_rows", got, time.perf_counter())
+        self.causes(forward, backward, alone)
 
-        with torch.no_grad():
-            self.compare("a right Triton kernel", ["eager", right], "same")
-            found = self.compare("a wrong Triton kernel", [right, wrong], "forward blocks.1.act")
-        if recorded() and found is not None and found.first is not None:
-            began = time.perf_counter()
-            kernels = (found.first.kernels or {}).get("wrong", [])
-            self.row(
-                "its launch is named", "gelu_rows", next((k for k in kernels if "gelu" in k), kernels), began
-            )
+    def causes(self, forward, backward, alone):
+        """Where the reports on Triton kernels end: at a line, or at a command that leads there."""
+        began = time.perf_counter()
+        for name, found, kernel, line in (
+            ("the cause of a wrong kernel", forward, "gelu_rows", "inside = at < last"),
+            ("the cause of a wrong backward", backward, "copy_scaled_rows", "v = v * 1.5"),
+            ("a kernel alone", alone, "gelu_rows", None),
+        ):
+            cause = found and found.first and found.first.cause
+            text = "\n".join(cause.lines()) if cause else "no cause"
+            if not captured():
+                want = ["prlx record -o cause.prlx --capture --range 'prlx cause' -- ", "torch_steps.py"]
+            elif line is None:
+                want = [kernel, "has no launch to compare with", "kernels were not captured"]
+            else:
+                want = [kernel, f"torch_steps.py:{line_of(line)}:"]
+            if captured() and line is not None:
+                good = kernel in text and near(text, line_of(line))
+            else:
+                good = all(part in text for part in want)
+            self.row(name, want, text.replace("\n", " | "), began, good=good)
 
     def training(self, monitor=None, fault_at=None, steps=20):
         """Trains. Returns the losses and the milliseconds of a step."""
@@ -265,10 +325,30 @@ def recorded():
     return "PRLX_SESSION" in os.environ
 
 
+def captured():
+    """Whether launches are captured."""
+    return recorded() and json.loads(os.environ["PRLX_SESSION"]).get("capture") is not None
+
+
+def near(text, line):
+    """Whether a cause is at this line, or at one within three lines: machine code of several lines is mixed."""
+    found = re.search(r"^cause .* at \S*torch_steps\.py:(\d+):", text, re.M)
+    return found is not None and abs(int(found[1]) - line) <= 3
+
+
+def line_of(text):
+    """The number of the first line of this program that begins with a text."""
+    lines = pathlib.Path(__file__).read_text().splitlines()
+    return 1 + next(i for i, line in enumerate(lines) if line.strip().startswith(text))
+
+
 def child():
     cases = Cases()
-    cases.steps()
-    cases.monitor()
+    if captured():
+        cases.kernels()
+    else:
+        cases.steps()
+        cases.monitor()
     print(f"{sum(r[-1] for r in cases.rows)} passed, {sum(not r[-1] for r in cases.rows)} failed", flush=True)
     sys.exit(any(not r[-1] for r in cases.rows))
 
@@ -284,8 +364,13 @@ def main():
         environment = {**os.environ, "PYTHONPATH": f"{folder}/wheel"}
         child_words = [sys.executable, __file__, "--child"]
         record = [str(prlx), "record", "-o", f"{folder}/run", "--"]
+        capture = [str(prlx), "record", "-o", f"{folder}/cause", "--capture", "--range", "prlx cause", "--"]
         failed = False
-        for title, words in (("plain", child_words), ("under prlx record", [*record, *child_words])):
+        for title, words in (
+            ("plain", child_words),
+            ("under prlx record", [*record, *child_words]),
+            ("with captures", [*capture, *child_words]),
+        ):
             print(f"== {title}", flush=True)
             began = time.perf_counter()
             failed |= subprocess.run(words, env=environment).returncode != 0

@@ -17,7 +17,7 @@ use prlx_trace::kernel::Scalar;
 pub use crate::report::Tolerance;
 use crate::report::{
     DECIDED_AS_OTHERS, DifferenceMap, ElementDifference, Finding, FindingKind, LaunchDifference, LaunchPart,
-    LaunchReport, Output, Verdict, place,
+    LaunchReport, OTHER_NAMES, Output, Verdict, place,
 };
 
 /// Most indices of differing elements that [`compare_output`] returns.
@@ -429,6 +429,15 @@ impl LaunchReport {
             && c.warps.missing == 0
             && c.lanes.failed == 0
             && c.elements.iter().all(|e| e.dropped == 0)
+    }
+
+    /// Two kernels with different names that the user compares can be the same if the outputs agree. The gap
+    /// becomes a note, and the verdict is computed again.
+    pub fn accept_other_names(&mut self) {
+        if !self.outputs.is_empty() && self.outputs_agree() {
+            self.notes.extend(self.gaps.extract_if(.., |gap| gap.ends_with(OTHER_NAMES)));
+            self.conclude();
+        }
     }
 
     /// Takes outputs that agree, and checks that found nothing, for enough: the verdict becomes `same`,

@@ -21,7 +21,13 @@ pub struct Refused(pub &'static str, pub &'static str);
 pub fn today(words: &[OsString]) -> Result<Option<Vec<OsString>>, Refused> {
     let text: Vec<&str> = words.iter().map(|w| w.to_str().unwrap_or_default()).collect();
     let rest = |n: usize| words[n..].to_vec();
+    let help = |n: usize| text.get(n).is_some_and(|w| HELP.contains(w));
     Ok(Some(match text[..] {
+        ["flamegraph", ..] if help(1) => with(&["diff", "--help"], Vec::new()),
+        ["session" | "triton" | "pytorch", ..] if help(1) => with(&["record", "--help"], Vec::new()),
+        ["session", "capture", ..] | ["pytorch", "run", ..] if help(2) => {
+            with(&["record", "--help"], Vec::new())
+        }
         ["flamegraph", ..] => flamegraph(rest(1)),
         ["session", "capture", ..] => record(rest(2), None),
         ["session", "inspect", ..] => with(&["inspect"], rest(2)),
@@ -47,6 +53,7 @@ pub fn today(words: &[OsString]) -> Result<Option<Vec<OsString>>, Refused> {
     }))
 }
 
+const HELP: [&str; 2] = ["-h", "--help"];
 const SESSION: &str = "prlx record -o DIR -- ./app; prlx inspect DIR; prlx diff A B";
 const COMPILE: &str = "compile as always, and: prlx record -- ./app. To rewrite PTX: prlx instrument";
 /// Options of `prlx assert` that only PRLX 0.5 had.
@@ -127,6 +134,12 @@ mod tests {
         let cases = [
             ("flamegraph a b --map m", "diff a b --map m --export-flamegraph prlx-flamegraph.json"),
             ("flamegraph a b -o f.json", "diff a b --export-flamegraph f.json"),
+            ("flamegraph --help", "diff --help"),
+            ("triton -h", "record --help"),
+            ("pytorch --help", "record --help"),
+            ("pytorch run --help", "record --help"),
+            ("session capture --help", "record --help"),
+            ("triton train.py --help", "record -- python3 train.py --help"),
             ("session capture -o d -- ./app -o x", "record -o d -- ./app -o x"),
             ("session capture ./app", "record -- ./app"),
             ("session inspect d", "inspect d"),

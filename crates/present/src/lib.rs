@@ -39,5 +39,5 @@ pub use report::text::text;
 #[cfg(feature = "tui")]
 pub use report::tui;
 pub use runs::repeats::{repeats, repeats_json};
-pub use runs::schedules::{schedules, schedules_json};
+pub use runs::schedules::{schedule_checks, schedules, schedules_json};
 pub use tallies::{tallies, tallies_csv, tallies_html, tallies_json};

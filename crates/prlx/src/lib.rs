@@ -26,6 +26,7 @@ pub mod doctor;
 pub mod gate;
 pub mod input;
 pub mod inspect;
+pub mod joined_findings;
 pub mod legacy;
 pub mod merge;
 mod monitor;

@@ -15,28 +15,27 @@
 //!   threads and counts.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Result, bail};
 use prlx_analyze::Verdict;
 use prlx_analyze::outputs::Tolerance;
 use prlx_analyze::report::Fault;
-use prlx_analyze::runs::schedules::{
-    OutputContent, ScheduleFindings, ScheduleOutcome, ScheduleRun, Schedules, SeenIn,
-};
+use prlx_analyze::runs::schedules::{OutputContent, ScheduleOutcome, ScheduleRun, Schedules};
 use prlx_driver::job::ArgValue;
 use prlx_driver::{Error, ErrorKind, Job, Output, element};
 use prlx_trace::Printed;
-use prlx_trace::check::{Check, Finding, Findings, Kind, Place};
+use prlx_trace::check::Findings;
 use prlx_trace::kernel::FaultKind;
 
 use crate::Monitor;
 use crate::compare::{CompareOptions, compare_launch_files, compare_outputs};
 use crate::device::{Device, DeviceChoice, DeviceOptions};
+use crate::joined_findings::JoinedFindings;
 use crate::record::{load, with_seed};
 
 /// Runs that are listed for each outcome.
@@ -96,87 +95,6 @@ struct RunResult {
     outputs: Vec<OutputContent>,
     printed: Printed,
     findings: Findings,
-}
-
-/// What makes findings of several runs one: the kind, the allocation, and the places.
-type FindingKey = (Kind, Option<String>, Vec<Option<PlaceKey>>);
-
-/// A place: the function and its source lines or, where there are none, the line of the module.
-type PlaceKey = (String, Vec<(String, u32, u32)>, Option<u32>);
-
-fn place_key(place: &Place) -> PlaceKey {
-    let lines: Vec<_> = place.source.iter().map(|l| (l.file.clone(), l.line, l.column)).collect();
-    let line = lines.is_empty().then_some(place.module_line);
-    (place.function.clone(), lines, line)
-}
-
-fn finding_key(f: &Finding) -> FindingKey {
-    let memory = f.sides.first().and_then(|s| s.memory.as_ref());
-    let allocation = memory.and_then(|m| m.allocation.as_ref()).map(|a| a.name.clone());
-    let mut places: Vec<_> = f.sides.iter().take(2).map(|s| s.place.as_ref().map(place_key)).collect();
-    if f.kind.check() == Check::Race {
-        // The schedule decides which access comes first.
-        places.sort();
-    }
-    (f.kind, allocation, places)
-}
-
-/// A finding of some runs.
-struct Found {
-    finding: Finding,
-    /// Its place among the findings of the first run with it.
-    at: usize,
-    runs: u64,
-    /// Numbers of the first runs, ascending.
-    first: Vec<u64>,
-}
-
-/// The findings of all runs.
-#[derive(Default)]
-struct AllFindings {
-    found: BTreeMap<FindingKey, Found>,
-    dropped: u64,
-    unchecked: Vec<String>,
-}
-
-impl AllFindings {
-    /// Adds the findings of run `n`.
-    fn add(&mut self, n: u64, findings: Findings) {
-        let mut of_run = BTreeSet::new();
-        for (at, finding) in findings.list.into_iter().enumerate() {
-            let key = finding_key(&finding);
-            if !of_run.insert(key.clone()) {
-                continue;
-            }
-            let entry = || Found { finding: finding.clone(), at, runs: 0, first: Vec::new() };
-            let found = self.found.entry(key).or_insert_with(entry);
-            let before = found.first.partition_point(|m| *m < n);
-            if before == 0 {
-                (found.finding, found.at) = (finding, at);
-            }
-            found.runs += 1;
-            found.first.insert(before, n);
-            found.first.truncate(LISTED_RUNS);
-        }
-        self.dropped = self.dropped.max(findings.dropped);
-        for what in findings.unchecked {
-            if let Err(at) = self.unchecked.binary_search(&what) {
-                self.unchecked.insert(at, what);
-            }
-        }
-    }
-    /// The findings in the order of the first run with each.
-    fn finish(self, run: impl Fn(u64) -> ScheduleRun) -> ScheduleFindings {
-        let mut all: Vec<Found> = self.found.into_values().collect();
-        all.sort_by_key(|f| (f.first.first().copied(), f.at));
-        let mut out = ScheduleFindings::default();
-        for f in all {
-            out.found.list.push(f.finding);
-            out.seen.push(SeenIn { runs: f.runs, first: f.first.into_iter().map(&run).collect() });
-        }
-        (out.found.dropped, out.found.unchecked) = (self.dropped, self.unchecked);
-        out
-    }
 }
 
 /// Runs the launch files, one or two, under every seed, with the checks that the options choose, and compares
@@ -260,13 +178,13 @@ fn run_all(
     seeds: &Range<u64>,
     device: &DeviceOptions,
     monitor: &Monitor<'_>,
-) -> Result<(Vec<(Ending, Group)>, AllFindings)> {
+) -> Result<(Vec<(Ending, Group)>, JoinedFindings)> {
     let files = jobs.len() as u64;
     let runs = (seeds.end - seeds.start).saturating_mul(files);
     let activity = monitor.steps(runs, &format!("running {}", jobs[0].kernel));
     let next = AtomicU64::new(0);
     let groups: Mutex<BTreeMap<Ending, Group>> = Mutex::default();
-    let findings: Mutex<AllFindings> = Mutex::default();
+    let findings = Mutex::new(JoinedFindings::new(LISTED_RUNS));
     // Runs start in ascending order, so the lowest one that fails always runs.
     let failed: Mutex<Option<(u64, anyhow::Error)>> = Mutex::new(None);
     let work = || {
@@ -310,7 +228,7 @@ fn run_all(
     }
     let mut all: Vec<_> = groups.into_inner().unwrap_or_default().into_iter().collect();
     all.sort_by_key(|(_, g)| (Reverse(g.runs), g.first[0]));
-    Ok((all, findings.into_inner().unwrap_or_default()))
+    Ok((all, findings.into_inner().unwrap_or_else(PoisonError::into_inner)))
 }
 
 /// Joins outcomes whose outputs are equal within the tolerance to those of the most frequent outcome that

@@ -4,13 +4,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use prlx::compare::{CompareOptions, compare_launch_files};
+use prlx::compare::{CompareOptions, compare_captured_launches, compare_launch_files};
 use prlx::device::{Contract, DeviceChoice, DeviceOptions};
 use prlx::diff::{Compared, diff_sessions};
 use prlx::input::{open_session, require_recordings};
 use prlx::record::{RecorderOptions, record as record_job, recorder_program, save, warps_per_cta};
 use prlx_analyze::DiffOptions;
 use prlx_analyze::outputs::Tolerance;
+use prlx_analyze::view::ViewModel;
 use prlx_driver::session::{KernelPattern, LaunchPart};
 use prlx_emu::Checks;
 use prlx_trace::Level;
@@ -87,6 +88,30 @@ pub fn compare(
     });
     let (report, scene, checks, printed) = done?;
     Ok(Report { report, scene, sides: Some((checks, printed)) })
+}
+
+/// Compares two captured launches of a program, in these folders.
+#[pyfunction]
+#[pyo3(signature = (a, b, names, *, rtol=0.0, atol=0.0, progress=None))]
+pub fn compare_captured(
+    py: Python<'_>,
+    a: &str,
+    b: &str,
+    names: (String, String),
+    rtol: f64,
+    atol: f64,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Report> {
+    let cancel = Arc::<AtomicBool>::default();
+    let options = CompareOptions {
+        device: DeviceOptions { cancel: Some(cancel.clone()), ..DeviceOptions::default() },
+        tolerance: Some(Tolerance { rtol, atol, ..Tolerance::default() }),
+        ..CompareOptions::default()
+    };
+    let report = monitor::run(py, progress, &cancel, |monitor| {
+        compare_captured_launches([Path::new(a), Path::new(b)], names.into(), &options, monitor)
+    })?;
+    Ok(Report { report, scene: ViewModel::default(), sides: None })
 }
 
 /// Compares two recordings.

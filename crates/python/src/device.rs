@@ -7,6 +7,8 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Acquire, Ordering::Release};
 
+use prlx::joined_findings::JoinedFindings;
+use prlx_analyze::runs::schedules::{ScheduleFindings, ScheduleRun};
 use prlx_driver::{DevicePtr, Driver, ModuleCode, ModuleHandle};
 use prlx_emu::{Checks, Emulator, HOST_MEMORY, Options};
 use prlx_trace::check::Findings;
@@ -93,14 +95,59 @@ impl Run {
         self.findings.errors()
     }
     /// What the checks found, as text.
-    fn findings_text(&self, color: bool) -> PyResult<String> {
+    fn findings_text(&self, py: Python<'_>, terminal: bool) -> PyResult<String> {
         let mut out = Vec::new();
-        prlx_present::checks(&mut out, &self.findings, &crate::report::style(color))?;
+        prlx_present::checks(&mut out, &self.findings, &crate::report::style(py, terminal)?)?;
         Ok(String::from_utf8_lossy(&out).into_owned())
     }
     /// Raises the exception of the fault that stopped the kernel, if there was one.
     fn raise_fault(&self) -> PyResult<()> {
         self.fault.as_ref().map_or(Ok(()), |e| Err(errors::of_driver(e)))
+    }
+}
+
+/// What the checks found in runs of one launch under several schedules: equal findings are one.
+#[pyclass]
+pub struct ScheduleChecks {
+    found: JoinedFindings,
+    /// The schedules so far.
+    seeds: Vec<u64>,
+}
+
+#[pymethods]
+impl ScheduleChecks {
+    #[new]
+    fn new() -> ScheduleChecks {
+        ScheduleChecks { found: JoinedFindings::new(usize::MAX), seeds: Vec::new() }
+    }
+    /// Adds a run under the schedule `seed`.
+    fn add(&mut self, run: &Run, seed: u64) {
+        self.found.add(self.seeds.len() as u64, run.findings.clone());
+        self.seeds.push(seed);
+    }
+    /// The findings as JSON, with the list `seeds` in each.
+    fn findings(&self) -> String {
+        let found = self.finish();
+        let mut json = prlx_present::checks_json(&found.found);
+        for (i, seen) in found.seen.iter().enumerate() {
+            let seeds: Vec<u64> = seen.first.iter().map(|run| run.seed).collect();
+            json["findings"][i]["seeds"] = seeds.into();
+        }
+        json.to_string()
+    }
+    /// The findings as text.
+    fn findings_text(&self, py: Python<'_>, terminal: bool) -> PyResult<String> {
+        let (mut out, runs) = (Vec::new(), self.seeds.len() as u64);
+        let style = crate::report::style(py, terminal)?;
+        prlx_present::schedule_checks(&mut out, &self.finish(), runs, &style)?;
+        Ok(String::from_utf8_lossy(&out).into_owned())
+    }
+}
+
+impl ScheduleChecks {
+    fn finish(&self) -> ScheduleFindings {
+        let seed = |run: u64| self.seeds.get(run as usize).copied().unwrap_or_default();
+        self.found.clone().finish(|run| ScheduleRun { file: 0, seed: seed(run) })
     }
 }
 

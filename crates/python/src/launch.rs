@@ -351,3 +351,12 @@ pub struct Snapshot {
     /// Whether the assembler may fuse multiplications and additions.
     pub contract: bool,
 }
+
+#[pymethods]
+impl Snapshot {
+    /// Name of the kernel in its module.
+    #[getter]
+    fn kernel(&self) -> &str {
+        &self.job.kernel
+    }
+}

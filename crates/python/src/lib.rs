@@ -35,9 +35,11 @@ fn _native(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<launch::Snapshot>()?;
     m.add_class::<device::Device>()?;
     m.add_class::<device::Run>()?;
+    m.add_class::<device::ScheduleChecks>()?;
     m.add_class::<report::Report>()?;
     m.add_class::<recording::Recording>()?;
     m.add_function(wrap_pyfunction!(compare::compare, m)?)?;
+    m.add_function(wrap_pyfunction!(compare::compare_captured, m)?)?;
     m.add_function(wrap_pyfunction!(compare::diff, m)?)?;
     m.add_function(wrap_pyfunction!(compare::load, m)?)?;
     m.add_function(wrap_pyfunction!(compare::record, m)?)?;

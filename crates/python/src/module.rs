@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use prlx_driver::signature::Signature;
 use prlx_isa::{image, ptx};
+use prlx_trace::names::display_name;
 use pyo3::prelude::*;
 
 use crate::errors::ModuleError;
@@ -56,6 +57,11 @@ impl Module {
     /// Names of the kernels.
     fn kernels(&self) -> Vec<&str> {
         self.kernels.iter().map(|s| s.name.as_str()).collect()
+    }
+
+    /// The same names as the source has them: `ns::scale<float>`.
+    fn source_names(&self) -> Vec<String> {
+        self.kernels.iter().map(|s| display_name(&s.name)).collect()
     }
 
     /// The parameters of a kernel: names, sizes in bytes, and types in PTX.

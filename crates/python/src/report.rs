@@ -18,10 +18,22 @@ pub struct Report {
     pub sides: Option<([Findings; 2], [Printed; 2])>,
 }
 
-/// How text is written.
-pub fn style(color: bool) -> Style {
-    Style { color, ..Style::default() }
+/// Columns of text that no terminal shows.
+const UNLIMITED: usize = 10_000;
+
+/// How text is written: for a terminal, with its colours and its width; or whole.
+pub fn style(py: Python<'_>, terminal: bool) -> PyResult<Style> {
+    if !terminal {
+        return Ok(Style { color: false, width: UNLIMITED, cut: false });
+    }
+    let fallback = (Style::default().width, 24);
+    let size = py.import("shutil")?.call_method1("get_terminal_size", (fallback,))?;
+    let (columns, _): (usize, usize) = size.extract()?;
+    Ok(Style { color: true, width: columns.clamp(NARROWEST, UNLIMITED), cut: true })
 }
+
+/// Columns that text has at least.
+const NARROWEST: usize = 60;
 
 #[pymethods]
 impl Report {
@@ -43,10 +55,10 @@ impl Report {
         prlx_present::json(&mut out, &self.report, sides)?;
         Ok(String::from_utf8_lossy(&out).into_owned())
     }
-    /// The report as text, as the command line prints it.
-    fn text(&self, color: bool) -> PyResult<String> {
+    /// The report as text, as the command line prints it to a terminal, or to a file.
+    fn text(&self, py: Python<'_>, terminal: bool) -> PyResult<String> {
         let mut out = Vec::new();
-        prlx_present::text(&mut out, &self.report, &style(color))?;
+        prlx_present::text(&mut out, &self.report, &style(py, terminal)?)?;
         Ok(String::from_utf8_lossy(&out).into_owned())
     }
     /// The report as an HTML page.

@@ -226,6 +226,7 @@ def test_findings_have_text_pages_and_pickles(tmp_path):
     x = np.zeros(7, np.int64)
     findings = prlx.check(lambda: STORE[1, 8](x, 1), seeds=range(4))
     assert [(f.kind, f.seeds) for f in findings.errors] == [("out-of-bounds", [0, 1, 2, 3])]
+    assert "seen at 4 of 4 seeds: 0, 1, 2, 3" in str(findings)
     assert "out-of-bounds" in str(findings) and findings._repr_html_().startswith("<pre")
     findings.save(tmp_path / "f.html")
     findings.save(tmp_path / "f.json")
@@ -381,3 +382,43 @@ def examples():
     import pathlib
 
     return pathlib.Path(__file__).parents[3] / "examples" / "threshold"
+
+
+CROSSED = prlx.Kernel(
+    """
+extern "C" __global__ void crossed(int *x, int *turn) {
+    __shared__ int all[64];
+    all[threadIdx.x] = x[threadIdx.x];
+    x[threadIdx.x] = all[threadIdx.x ^ 33];
+    if (atomicAdd(turn, 1) > 40) all[63 - threadIdx.x] = 2; /* a comment that makes this line much longer than a terminal is wide, to its end */
+}
+""",
+    "crossed",
+)
+
+
+def test_findings_of_several_schedules_are_joined():
+    def launches():
+        CROSSED[1, 64](np.zeros(64, np.int32), np.zeros(1, np.int32))
+
+    findings = prlx.check(launches, check="race", seeds=range(6))
+    races = [f for f in findings if f.kind == "race"]
+    places = [sorted(side["place"]["source"][0]["line"] for side in f.data["sides"]) for f in races]
+    assert len(places) == len({str(p) for p in places}) > 1, places
+    assert any(f.seeds == list(range(6)) for f in races)
+    assert len(findings.launches) <= 2, "the races, and that results differ"
+    assert str(findings).count("error[race]") == len(races)
+    assert all(f.data["seeds"] == f.seeds for f in races)
+
+
+def test_texts_are_as_long_as_they_are(monkeypatch):
+    findings = prlx.check(lambda: CROSSED[1, 64](np.zeros(64, np.int32), np.zeros(1, np.int32)), seeds=range(6))
+    assert "to its end */" in str(findings)
+    monkeypatch.setenv("COLUMNS", "70")
+    on_terminal = findings.launches[0].body(True)
+    assert "to its end" not in on_terminal and "\x1b[" in on_terminal
+    report = prlx.compare(
+        lambda: CROSSED[1, 64](np.zeros(64, np.int32), np.zeros(1, np.int32)),
+        lambda: CROSSED[1, 64](np.ones(64, np.int32), np.full(1, 50, np.int32)),
+    )
+    assert "to its end */" in str(report), str(report)

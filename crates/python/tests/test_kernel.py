@@ -146,3 +146,24 @@ def test_newer_compilers_are_preferred(tmp_path, monkeypatch):
     monkeypatch.setattr(_nvrtc.site, "getsitepackages", lambda: [str(tmp_path)])
     found = [p.rpartition(".")[2] for p in _nvrtc._candidates() if p.startswith(str(tmp_path))]
     assert found[:3] == ["13", "9", "12"]
+
+
+def test_kernels_have_the_names_of_the_source():
+    source = """
+namespace ns {
+template <typename T> __global__ void add(T *x, T by) { x[threadIdx.x] += by; }
+template __global__ void add<float>(float *, float);
+template __global__ void add<int>(int *, int);
+}
+__global__ void once(int *x) { x[threadIdx.x] = 7; }
+"""
+    x = np.zeros(4, np.int32)
+    prlx.Kernel(source, "ns::add<int>")[1, 4](x, 3)
+    prlx.Kernel(source, "once")[1, 2](x)
+    assert x.tolist() == [7, 7, 3, 3]
+    with pytest.raises(prlx.ModuleError, match=r"several kernels are called `ns::add`: it has .*ns::add<float>"):
+        prlx.Kernel(source, "ns::add")
+    assert prlx.compare(lambda: prlx.Kernel(source, "once")[1, 4](x), lambda: OTHER_ONCE[1, 4](x)).same
+
+
+OTHER_ONCE = prlx.Kernel('extern "C" __global__ void other(int *x) { x[threadIdx.x] = 3 + 4; }')

@@ -166,3 +166,12 @@ def test_records_and_wrong_arrays():
         assert out[0] == 4.5
         with pytest.raises(prlx.LaunchError, match="`out`.*Python objects"):
             first[1, 1](np.array([(3, 1.5)], [("a", "i4"), ("b", "f4")]), np.array([None]))
+
+
+def test_a_missing_barrier_is_the_cause():
+    """Each of the kernels numbers its shared arrays anew."""
+    x, out = np.arange(256, dtype=np.float32), np.zeros(2, np.float32)
+    report = prlx.compare(lambda: block_sum[2, 128](out, x), lambda: block_sum_racy[2, 128](out, x))
+    assert report.causes[0].class_ == "race", str(report)
+    assert "a `cuda.syncthreads()` between the two would order them" in str(report)
+    assert "[abi:" not in str(report) and "block_sum_racy" in str(report)

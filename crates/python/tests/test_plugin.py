@@ -149,3 +149,20 @@ def test_wrong_checks_are_a_usage_error(pytester):
     done = pytester.runpytest_subprocess("--prlx-check", "foo")
     assert done.ret == 4
     done.stderr.fnmatch_lines(["*--prlx-check: 'foo' names no checks*"])
+
+
+def test_errors_are_shown_with_their_source_lines(pytester):
+    pytester.makepyfile(
+        """
+        import numpy as np
+        import prlx
+
+        store = prlx.Kernel('extern "C" __global__ void store(int *x) { x[threadIdx.x] = 1; }')
+
+        def test_clean(prlx_clean):
+            prlx_clean(lambda: store[1, 8](np.zeros(7, np.int32)))
+        """
+    )
+    done = pytester.runpytest_subprocess()
+    done.assert_outcomes(failed=1)
+    done.stdout.fnmatch_lines(["error?out-of-bounds?: writes 4 bytes*", "*void store(int *x) { x?threadIdx.x? = 1; }"])

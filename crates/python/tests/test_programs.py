@@ -65,7 +65,7 @@ def test_findings_outlive_the_end_of_a_script(script, end, code, wrong):
         file.write(f"assert __file__ == {script!r}\n{end}\n")
     done = run("run", "--check", "bounds", script, "100" if wrong else "128")
     assert done.returncode == code and ("out-of-bounds" in done.stdout) == wrong, done.stderr
-    assert f"checks: {2 * wrong} errors in 1 launches" in done.stderr
+    assert f"checks: {2 * wrong} errors in 1 launch" in done.stderr
 
 
 def test_wrong_use_of_scripts_has_exit_code_2(script):
@@ -89,7 +89,7 @@ def test_an_environment_variable_switches_a_whole_process(script):
         env={**os.environ, "TRITON_PRLX": "cpu", "TRITON_PRLX_CHECK": "all"},
     )
     assert done.stdout.startswith("[0.0, 2.0, 4.0, 6.0]\n"), done.stderr
-    assert "0 errors in 1 launches" in done.stderr
+    assert "0 errors in 1 launch" in done.stderr
 
 
 def test_other_commands_are_the_packaged_program():
@@ -209,7 +209,7 @@ import sys
 sys.modules["numpy"] = None
 import prlx
 recording = prlx.read(sys.argv[1])
-print(repr(recording).endswith("1 launches>"), recording.kernels(), next(recording.warps.rows())["warp"])
+print(repr(recording).endswith("1 launch>"), recording.kernels(), next(recording.warps.rows())["warp"])
 """
 
 
@@ -280,14 +280,15 @@ def test_findings_of_processes_of_a_script_are_printed_and_decide_the_exit_code(
     assert done.returncode == 1, done.stderr
     assert done.stdout.count("error[out-of-bounds]") == 1, done.stdout
     count = 1 if method == "os.fork" else 2
-    own, others = "checks: 0 errors in 1 launches", f"checks: {count} errors in other processes of the script"
+    errors = "1 error" if count == 1 else f"{count} errors"
+    own, others = "checks: 0 errors in 1 launch", f"checks: {errors} in other processes of the script"
     assert done.stderr.splitlines() == [own, others]
 
 
 def test_processes_of_a_script_without_errors_leave_the_exit_code(tmp_path):
     (tmp_path / "main.py").write_text(FORK.replace("4 if", "3 if"))
     done = run("run", "--check", "bounds", str(tmp_path / "main.py"), "os.fork")
-    assert (done.returncode, done.stderr) == (0, "checks: 0 errors in 1 launches\n"), done.stdout
+    assert (done.returncode, done.stderr) == (0, "checks: 0 errors in 1 launch\n"), done.stdout
 
 
 def test_repeat_of_a_function_says_which_schedules_differ():

@@ -24,9 +24,28 @@ pub fn demangle_signature(name: &str) -> Option<String> {
     demangle_with(name, &DemangleOptions::new())
 }
 
-/// The name that reports show: [`demangle`], or the symbol itself where that fails.
+/// The name that reports show, without the tags of Numba: [`demangle`], or the symbol itself where that
+/// fails.
 pub fn display_name(name: &str) -> String {
-    demangle(name).unwrap_or_else(|| name.to_owned())
+    let shown = demangle(name).unwrap_or_else(|| name.to_owned());
+    match shown.find(NUMBA_VERSION) {
+        Some(at) if is_numba(name) => shown[..at].to_owned(),
+        _ => shown,
+    }
+}
+
+/// The first tag of Numba, of which the number follows.
+const NUMBA_VERSION: &str = "[abi:v";
+
+/// Whether the symbol of a kernel is one of Numba: it has the tags `v1` with a number of the compilation and,
+/// in newer versions, `c…` with options of the compiler, or else the name of the CUDA target.
+pub fn is_numba(name: &str) -> bool {
+    let tagged = || {
+        let shown = demangle(name)?;
+        let (number, rest) = shown.split_once(NUMBA_VERSION)?.1.split_once(']')?;
+        Some(number.bytes().all(|b| b.is_ascii_digit()) && (rest.is_empty() || rest.starts_with("[abi:c")))
+    };
+    name.contains("cudapy") || tagged().unwrap_or(false)
 }
 
 /// The file name of a source file's path, whichever system wrote the path.
@@ -95,6 +114,15 @@ mod tests {
     use super::*;
     use crate::FileId;
     use crate::kernel::SourceFile;
+
+    #[test]
+    fn numba_s_tags_are_not_shown() {
+        let name = "_ZN8__main__4scanB2v1B106cw51cXTLSUwv1sDUaKthqaNgoKmjgMVuW1AiA8rAEg2UjxRKtuAIAMYDWpKAqkSkPiQB\
+                    1BQFk0DyoW21Oizc1a0UoPGnDpQE8oxrNQE_3dE5ArrayIfLi1E1C7mutable7alignedE";
+        assert!(is_numba(name) && !is_numba("_ZN2ns5scaleIfEEvPT_i") && !is_numba("scan"));
+        assert_eq!(display_name(name), "__main__::scan");
+        assert!(display_name("_Z4scanB5cxx11v").contains("cxx11"));
+    }
 
     #[test]
     fn files_of_libraries_are_known_by_their_paths() {

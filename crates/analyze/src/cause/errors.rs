@@ -35,7 +35,7 @@ pub fn error_ctas(launch: &ExplainedLaunch<'_>) -> BTreeSet<u64> {
 /// come to on the other side: the branch or the guard at which they part. Of a deadlock of one side: what its
 /// threads wait for. `None` if there is no such error.
 pub fn explain_error(launch: &ExplainedLaunch<'_>) -> Option<Cause> {
-    let flows = launch.flows.map(Flow::new);
+    let flows = Flow::of_sides(launch.flows);
     let flows = [&flows[0], &flows[1]];
     let code = CodeMatch::new(launch.flows, launch.files);
     let error = errors_alone(launch.findings, &code.changes).find_map(|(side, finding)| {

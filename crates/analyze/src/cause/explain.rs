@@ -124,7 +124,7 @@ pub struct StoringCtas {
 
 /// Finds the CTAs that stored the elements which [`explain`] follows.
 pub fn storing_ctas(launch: &ExplainedLaunch<'_>) -> StoringCtas {
-    let flows = launch.flows.map(Flow::new);
+    let flows = Flow::of_sides(launch.flows);
     let mut out = StoringCtas::default();
     for output in launch.outputs {
         for element in sample(&output.elements) {
@@ -143,7 +143,7 @@ pub fn storing_ctas(launch: &ExplainedLaunch<'_>) -> StoringCtas {
 
 /// Finds out why outputs differ.
 pub fn explain(launch: &ExplainedLaunch<'_>) -> Explanation {
-    let flows = launch.flows.map(Flow::new);
+    let flows = Flow::of_sides(launch.flows);
     let flows = [&flows[0], &flows[1]];
     let code = CodeMatch::new(launch.flows, launch.files);
     let same_geometry = launch.same_geometry();

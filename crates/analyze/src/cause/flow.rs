@@ -10,7 +10,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
 use prlx_trace::LaneMask;
-use prlx_trace::check::Space;
+use prlx_trace::check::{Allocation, Space};
 use prlx_trace::dataflow::{Access, AccessKind, Action, DataFlow, Instruction, Operand, Operation, Visit};
 use prlx_trace::kernel::Scalar;
 
@@ -109,6 +109,8 @@ pub struct Flow<'a> {
     types: Vec<Option<Scalar>>,
     /// By space and owner; of local memory, the warp is the owner.
     writes: OnceCell<HashMap<(Space, u64), OwnedWrites>>,
+    /// Names of the variables in shared memory, in the order of the data: those that both sides compare.
+    shared: Vec<&'a str>,
 }
 
 /// The memory that a write belongs to: space, owner and 16 aligned bytes.
@@ -121,10 +123,27 @@ fn key(space: Space, owner: u64, address: u64) -> u64 {
 }
 
 impl<'a> Flow<'a> {
-    /// Prepares the look-ups; indices are made when they are needed.
-    pub fn new(data: &'a DataFlow) -> Flow<'a> {
+    /// Prepares the look-ups of both sides; indices are made when they are needed. A variable in shared
+    /// memory that only B has gets the name of the one that only A has, if it is as large and has the same
+    /// position: Numba numbers such variables anew in each kernel.
+    pub fn of_sides(data: [&'a DataFlow; 2]) -> [Flow<'a>; 2] {
+        let names = |side: usize| data[side].shared.iter().map(|v| v.name.as_str()).collect::<Vec<_>>();
+        let (of_a, mut of_b) = (names(0), names(1));
+        if of_a.len() == of_b.len() {
+            let only = |name: &str, others: &[&str]| !others.contains(&name);
+            let renamed = |i: usize| {
+                let same = data[0].shared[i].bytes == data[1].shared[i].bytes;
+                (same && only(of_a[i], &of_b) && only(of_b[i], &of_a)).then_some(of_a[i])
+            };
+            let renamed: Vec<Option<&str>> = (0..of_a.len()).map(renamed).collect();
+            of_b.iter_mut().zip(renamed).for_each(|(name, new)| *name = new.unwrap_or(name));
+        }
+        let [a, b] = data;
+        [Flow::new(a, of_a), Flow::new(b, of_b)]
+    }
+    fn new(data: &'a DataFlow, shared: Vec<&'a str>) -> Flow<'a> {
         let warps = data.warps.iter().map(|_| OnceCell::new()).collect();
-        Flow { data, warps, types: register_types(data), writes: OnceCell::new() }
+        Flow { data, warps, types: register_types(data), writes: OnceCell::new(), shared }
     }
     /// The type of a source's value; `None` if it is not that of a register, nor stored from one.
     pub fn type_of(&self, source: &Source) -> Option<Scalar> {
@@ -516,9 +535,11 @@ impl<'a> Flow<'a> {
             Space::Shared => &self.data.shared,
             _ => return None,
         };
-        let around = list.iter().filter(|a| address >= a.base && address - a.base < a.bytes);
-        let found = around.min_by_key(|a| a.bytes)?;
-        Some((&found.name, address - found.base))
+        let inside = |a: &Allocation| address >= a.base && address - a.base < a.bytes;
+        let around = list.iter().enumerate().filter(|(_, a)| inside(a));
+        let (i, found) = around.min_by_key(|(_, a)| a.bytes)?;
+        let shared = self.shared.get(i).filter(|_| space == Space::Shared);
+        Some((shared.copied().unwrap_or(&found.name), address - found.base))
     }
     /// The warp and lane of a thread, by its position in the grid and in its CTA.
     pub fn find_thread(&self, cta: [u32; 3], thread: [u32; 3]) -> Option<(u32, u32)> {

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use prlx_trace::kernel::Level;
+use prlx_trace::names::display_name;
 use prlx_trace::{FuncId, Launch, Recording, Trace};
 
 use crate::builds::gaps::{self as uncompared, UncomparedVisits};
@@ -16,7 +17,8 @@ use crate::launches::kernel_names;
 use crate::launches::order::{self, Exchange};
 use crate::launches::{culprit, differences};
 use crate::report::{
-    Elements, Fault, Lanes, LaunchDifference, LaunchPart, LaunchReport, Sites, Warps, WhyUncompared,
+    Elements, Fault, Lanes, LaunchDifference, LaunchPart, LaunchReport, OTHER_NAMES, Sites, Warps,
+    WhyUncompared,
 };
 
 use super::cluster::FindingClusters;
@@ -99,7 +101,8 @@ pub(super) fn compare_launches<'a>(
         return Ok(not_compared(out, [la, lb], Some(why)));
     }
     let forced = forced_names([ma, mb], [la, lb])
-        .map(|[x, y]| format!("`{x}` and `{y}` have different names, and are compared as one kernel"));
+        .map(|names| names.map(display_name))
+        .map(|[x, y]| format!("`{x}` and `{y}`{OTHER_NAMES}"));
     let (plain, _) = compare_lanes(&cx, recordings, pairing.same, options, (out.clone(), forced.clone()))?;
     if hidden(&plain) == 0 || plain.findings_total > 0 {
         return Ok(plain);

@@ -9,7 +9,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use prlx_trace::names::demangle;
+use prlx_trace::names::{demangle, display_name};
 
 /// A kernel's name alone, without namespaces, template arguments and parameters.
 fn base_name(name: &str) -> String {
@@ -24,12 +24,10 @@ pub(crate) fn same_in_source(a: &str, b: &str) -> bool {
     a == b || base_name(a) == base_name(b)
 }
 
-/// The names of two kernels as the source spells them, or mangled if the source spells both alike.
+/// The names of two kernels as reports show them, or mangled if these are equal.
 pub(crate) fn distinguish(names: [&str; 2]) -> [String; 2] {
-    match names.map(demangle) {
-        [Some(a), Some(b)] if a != b => [a, b],
-        _ => names.map(str::to_owned),
-    }
+    let shown = names.map(display_name);
+    if shown[0] != shown[1] { shown } else { names.map(str::to_owned) }
 }
 
 /// Kernels whose exact names differ between the sides: A's name by B's name.

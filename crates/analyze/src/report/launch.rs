@@ -21,6 +21,9 @@ pub const DECIDED_AS_OTHERS: &str = "hashes of its decisions differ, or have no 
      decision differs in the launches of this kernel that were recorded again, and the memory is equal here \
      (--level path compares all decisions)";
 
+/// End of the gap of launches of kernels that the user matched although their names differ.
+pub const OTHER_NAMES: &str = " have different names, and are compared as one kernel";
+
 /// Notes that a report of launches that are the same has once, with the number of these launches.
 pub const NOTES_OF_SAME: [&str; 2] = [HASHED_FOR_ROOM, DECIDED_AS_OTHERS];
 

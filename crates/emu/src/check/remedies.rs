@@ -1,5 +1,7 @@
 //! What would order two accesses that race: a barrier of the warp or of the CTA, or the wait for a copy.
 
+use prlx_trace::names::is_numba;
+
 use crate::code::Op;
 use crate::exec::launch::Launch;
 
@@ -41,9 +43,9 @@ pub fn for_one_instruction(launch: &Launch<'_>, step: u32, shared: bool) -> &'st
     }
 }
 
-/// Whether the kernel is one of Numba, which has its name in all of theirs.
+/// Whether the kernel is one of Numba.
 fn numba(launch: &Launch<'_>) -> bool {
-    launch.code.name.contains("cudapy")
+    is_numba(&launch.code.name)
 }
 
 /// The names of a barrier of a warp and one of a CTA, in the language of two accesses. Python code that is

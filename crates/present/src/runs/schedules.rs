@@ -100,6 +100,25 @@ pub fn schedules(out: &mut impl Write, s: &Schedules, style: &Style) -> io::Resu
     Ok(())
 }
 
+/// Writes what the checks found in `runs` runs of one launch under several schedules, with the seeds of each
+/// finding.
+///
+/// # Errors
+/// Those of `out`.
+pub fn schedule_checks(
+    out: &mut impl Write,
+    checks: &ScheduleFindings,
+    runs: u64,
+    style: &Style,
+) -> io::Result<()> {
+    let seeds = |i: usize| {
+        let seen = checks.seen.get(i)?;
+        let all: Vec<String> = seen.first.iter().map(|run| run.seed.to_string()).collect();
+        Some(format!("seen at {} of {} seeds: {}", number(seen.runs), number(runs), all.join(", ")))
+    };
+    checks_with(out, &checks.found, &|i| seeds(i).into_iter().collect(), style)
+}
+
 /// The runs that have a finding, and the command that repeats the first one.
 fn seen(s: &Schedules, checks: &ScheduleFindings, i: usize) -> Vec<String> {
     let Some(seen) = checks.seen.get(i) else { return Vec::new() };

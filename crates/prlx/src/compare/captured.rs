@@ -13,16 +13,20 @@
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
+use anyhow::{Context, Result};
+use prlx_analyze::Report;
 use prlx_analyze::outputs::add_outputs;
-use prlx_analyze::report::{LaunchPart, LaunchReport};
+use prlx_analyze::report::{LaunchPart, LaunchReport, Verdict};
 use prlx_driver::job::ArgValue;
-use prlx_driver::session::{Options, Session, capture_folder};
+use prlx_driver::session::{Options, Session, capture_folder, captured_launch};
 use prlx_driver::{Job, LAUNCH_FILE, Output, after_file, is_partial, npy, short_name};
 
+use super::explain::explain_launch;
 use super::launch_files::CompareOptions;
 use super::outputs::{compare_outputs, ignore_unchanged, with_common_outputs, with_types_of_a};
 use super::program_runs::Recorded;
+use super::side_runs::Origin;
+use crate::Monitor;
 
 /// Bytes of memory that are captured of a launch at most.
 const LAUNCH_BYTES: u64 = 256 << 20;
@@ -116,7 +120,47 @@ impl<'a> Captures<'a> {
                 None
             })
         };
-        let (a, b) = (read(0)?, read(1)?);
+        Some(CapturedPair::new(read(0)?, read(1)?))
+    }
+}
+
+/// Compares two captured launches, in these folders: what they left in memory on the GPU. If that differs,
+/// runs both on the CPU device to find the cause. Decisions are not compared.
+///
+/// # Errors
+/// If a folder holds no captured launch, a file is damaged, or the user interrupts.
+pub fn compare_captured_launches(
+    folders: [&Path; 2],
+    names: [String; 2],
+    options: &CompareOptions,
+    monitor: &Monitor<'_>,
+) -> Result<Report> {
+    let read = |folder: &Path| {
+        let side = CapturedSide::read(folder).with_context(|| format!("{} is damaged", folder.display()))?;
+        side.with_context(|| format!("{} holds no captured launch", folder.display()))
+    };
+    let [a, b] = folders;
+    let pair = CapturedPair::new(read(a)?, read(b)?);
+    let left = &pair.jobs[0];
+    let mut launch = LaunchReport {
+        kernel: left.kernel.clone(),
+        launch: folders.map(|folder| captured_launch(folder).unwrap_or_default()),
+        grid: left.config.grid,
+        block: left.config.block,
+        ..LaunchReport::default()
+    };
+    pair.add_to(&mut launch, options);
+    if options.explain && launch.verdict == Verdict::Differs {
+        let how = (options.tolerance, options.diff.strict);
+        explain_launch(&mut launch, (&pair.jobs, Origin::Program), &options.device, how, monitor)?;
+    }
+    let mut report = Report { names, pairs: 1, launches: vec![launch], ..Report::default() };
+    report.conclude();
+    Ok(report)
+}
+
+impl CapturedPair {
+    fn new(a: CapturedSide, b: CapturedSide) -> CapturedPair {
         let mut jobs = [a.job, b.job];
         if let Cow::Owned(common) = with_common_outputs(&jobs) {
             jobs = common;
@@ -125,11 +169,9 @@ impl<'a> Captures<'a> {
         with_types_of_a(&mut jobs, &mut outputs);
         let [left, right] = &mut outputs;
         ignore_unchanged(&jobs, [left, right]);
-        Some(CapturedPair { jobs, outputs, partial: a.partial || b.partial })
+        CapturedPair { jobs, outputs, partial: a.partial || b.partial }
     }
-}
 
-impl CapturedPair {
     /// Adds the outputs to the report of the launch, and computes its verdict again.
     pub(super) fn add_to(&self, launch: &mut LaunchReport, options: &CompareOptions) {
         name_differences(launch, &self.jobs);

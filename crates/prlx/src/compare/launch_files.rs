@@ -147,6 +147,7 @@ pub fn compare_launch_files(
     let outputs = compared.into_iter().map(|(output, _)| output).collect();
     if let [launch] = &mut report.launches[..] {
         add_outputs(launch, outputs);
+        launch.accept_other_names();
         if !options.diff.strict {
             launch.accept_tests_without_effect();
             launch.accept_decisions_of_other_threads();

@@ -14,6 +14,7 @@ mod step_limits;
 mod stored_values;
 mod survey;
 
+pub use captured::compare_captured_launches;
 pub use launch_files::{
     CompareOptions, LaunchComparison, ZOOMED_FINDINGS, attach_operands, compare_launch_files,
 };

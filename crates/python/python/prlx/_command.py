@@ -35,7 +35,7 @@ def main() -> NoReturn:
         sys.exit(run(words[1:]))
     if words[:1] == ["run"] and {"-h", "--help"} & set(words):
         sys.exit(_help(words))
-    if words[:1] == ["pytorch"] and words[1:2] in (["watch"], ["diff-steps"], ["report"]):
+    if words[:1] == ["pytorch"] and words[1:2] in (["watch"], ["diff-steps"], ["report"], ["-h"], ["--help"]):
         from ._pytorch_command import main as pytorch
 
         sys.exit(pytorch(words[1:]))

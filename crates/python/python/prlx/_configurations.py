@@ -51,4 +51,6 @@ class Configurations(TextResult, list[tuple[dict[str, Any], R]]):
 
 def words(config: str | dict[str, Any]) -> str:
     """A configuration in words."""
-    return config if isinstance(config, str) else " ".join(f"{k}={v}" for k, v in config.items())
+    if isinstance(config, str):
+        return config
+    return " ".join(f"{k}={v}" for k, v in config.items()) or "no options"

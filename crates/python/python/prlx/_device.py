@@ -175,7 +175,7 @@ class cpu:
             self.launches += 1
             try:
                 if self.seeds is None:
-                    return self._run(launch, kernel, self.seed, {})
+                    return self._run(launch, kernel)
                 return self._run_seeds(launch, kernel, self.seeds)
             except CheckError:
                 raise  # Its text has the place.
@@ -183,42 +183,62 @@ class cpu:
                 _add_note(error, launch_place())
                 raise
 
-    def _run(self, launch: Launch, kernel: str, seed: int, known: dict[Any, Finding]) -> _native.Run:
-        """Runs a launch under a schedule. ``known`` has the findings of the launch under other schedules."""
+    def _run(self, launch: Launch, kernel: str) -> _native.Run:
+        run = self._execute(launch, self.seed)
+        # A fault stops the kernel; an error that a check found before may be its cause.
+        if self.check:
+            self._keep(run, kernel, self.seed)
+        run.raise_fault()
+        return run
+
+    def _execute(self, launch: Launch, seed: int) -> _native.Run:
+        """Runs a launch under a schedule, and prints what it prints."""
         run = self._native.run(launch.native, seed)
         self.warp_instructions += run.warp_instructions
         if run.printed:
             print(run.printed, end="", file=self.stdout or sys.stdout)
         if run.printed_limit:
             print(f"prlx: {run.printed_limit}", file=sys.stderr)
-        found = _new_findings(run, kernel, seed, known) if self.check else None
-        if found:
-            self.findings.add(found)
-        # A fault stops the kernel; an error that a check found before may be its cause.
-        if found and not self.collect and any(f.grade == "error" for f in found.findings):
-            raise CheckError(Findings([found]))
-        run.raise_fault()
         return run
+
+    def _keep(self, made: _native.Run | _native.ScheduleChecks, kernel: str, seed: int) -> None:
+        """Keeps what the checks found. Raises errors, unless they are collected."""
+        found = LaunchFindings.of_run(made, kernel, seed, launch_place())
+        if found.findings:
+            self.findings.add(found)
+        if not self.collect and any(f.grade == "error" for f in found.findings):
+            raise CheckError(Findings([found]))
 
     def _run_seeds(self, launch: Launch, kernel: str, seeds: list[int]) -> _native.Run:
         before = launch.save()
-        known: dict[Any, Finding] = {}
-        first, differs = None, False
-        for seed in seeds:
-            launch.restore(before)
-            run = self._run(launch, kernel, seed, known)
-            after = launch.save()
-            if first is None:
-                first = (seed, after)
-            elif after != first[1] and not differs:
-                differs = True
-                self._differs(ScheduleError(kernel, first[0], seed, launch.changed(first[1], after)))
+        joined = _native.ScheduleChecks()
+        first: tuple[int, _Saved] | None = None
+        error: ScheduleError | None = None
+        try:
+            for seed in seeds:
+                launch.restore(before)
+                run = self._execute(launch, seed)
+                if self.check:
+                    joined.add(run, seed)
+                    if run.errors() and not self.collect:
+                        break
+                run.raise_fault()
+                after = launch.save()
+                if first is None:
+                    first = (seed, after)
+                elif after != first[1] and error is None:
+                    error = ScheduleError(kernel, first[0], seed, launch.changed(first[1], after))
+                    if not self.collect:
+                        raise error
+        finally:
+            if self.check:
+                self._keep(joined, kernel, seeds[0])
+        if error is not None:
+            self._differs(error)
         return run  # There is at least one schedule.
 
     def _differs(self, error: ScheduleError) -> None:
-        """Reports that two schedules leave different results."""
-        if not self.collect:
-            raise error
+        """Keeps that two schedules leave different results."""
         what, _, help = str(error).partition("\nhelp: ")
         data: Json = {"kind": "schedule", "grade": "error", "what": what, "help": help, "sides": []}
         data |= {"seeds": list(error.seeds), "arrays": error.arrays}
@@ -246,22 +266,6 @@ def _add_note(error: BaseException, place: Place | None) -> None:
     """Adds the place of a launch to an error. A traceback shows it, from Python 3.11 on."""
     if place is not None:
         error.__notes__ = [*getattr(error, "__notes__", ()), f"launched at {place}"]
-
-
-def _new_findings(
-    run: _native.Run, kernel: str, seed: int, known: dict[Any, Finding]
-) -> LaunchFindings | None:
-    """The findings of a run, if it has some that ``known`` does not have; adds them there."""
-    found = LaunchFindings.of_run(run, kernel, seed, launch_place())
-    new = []
-    for finding in found.findings:
-        if finding.key in known:
-            known[finding.key].seeds.append(seed)
-        else:
-            known[finding.key] = finding
-            new.append(finding)
-    found.findings = new
-    return found if new else None
 
 
 def _without_last(stack: tuple[cpu, ...], device: cpu) -> tuple[cpu, ...]:

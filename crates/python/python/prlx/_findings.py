@@ -14,7 +14,7 @@ from ._native import Error
 from ._pages import TextResult
 
 if TYPE_CHECKING:
-    from ._native import Run
+    from ._native import Run, ScheduleChecks
     from .typing import Json
 
 
@@ -60,21 +60,12 @@ class Finding:
         self.file: str | None
         self.line: int | None
         self.file, self.line = _place(data)
-        self.seeds = [seed]
+        self.seeds: list[int] = data.get("seeds", [seed])
 
     def __repr__(self) -> str:
         where = f" at {self.file}:{self.line}" if self.file else ""
         launched = f", launched at {self.launched}" if self.launched else ""
         return f"<{self.grade} {self.kind}{where}{launched}: {self.message}>"
-
-    @property
-    def key(self) -> tuple[str, str, str | None, str]:
-        """What makes findings of several schedules one: the kind, the allocation and the places."""
-        sides = self.data.get("sides", [])
-        memory: Json = next((side["memory"] for side in sides if side.get("memory")), {})
-        name = (memory.get("allocation") or {}).get("name")
-        places = [(side.get("role"), (side.get("place") or {}).get("module_line")) for side in sides]
-        return self.kind, self.grade, name, str(places)
 
 
 def _place(data: Json) -> tuple[str, int] | tuple[None, None]:
@@ -109,8 +100,8 @@ class LaunchFindings:
         self._text = text
 
     @classmethod
-    def of_run(cls, run: Run, kernel: str, seed: int, launched: Place | None = None) -> LaunchFindings:
-        """The findings of a native run."""
+    def of_run(cls, run: Run | ScheduleChecks, kernel: str, seed: int, launched: Place | None = None) -> LaunchFindings:
+        """The findings of a native run, or of runs under several schedules."""
         return cls(kernel, json.loads(run.findings()), run.findings_text, seed, launched)
 
     def text(self, color: bool = False) -> str:

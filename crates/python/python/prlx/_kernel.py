@@ -78,7 +78,7 @@ class Kernel:
         # The name of a `Path` is that of its file.
         name = name or (None if isinstance(code, os.PathLike) else getattr(code, "name", None))
         self._module = _module(code, name, f"sm_{architecture(arch)}", words)
-        self.name = _find(self._module.kernels(), name)
+        self.name = _find(self._module, name)
         self._params = self._module.params(self.name)
         # PTX text has no `__global__`, and so no such declaration.
         self._declared = self._find_declaration(_source(code), name)
@@ -90,7 +90,7 @@ class Kernel:
 
     def _find_declaration(self, source: str | None, name: str | None) -> list[Declared] | None:
         """The parameters as CUDA source text declares them, if it is understood."""
-        for known in (name, self.name):
+        for known in (name, name and name.partition("<")[0].strip(), self.name):
             if source and known and (found := declared(source, known, len(self._params))):
                 return found
         return None
@@ -148,15 +148,25 @@ class Kernel:
                 )
 
 
-def _find(kernels: list[str], name: str | None) -> str:
+def _find(module: _native.Module, name: str | None) -> str:
+    """The kernel with a name in the module or in the source: ``scale``, ``ns::scale<float>``, or a part of it."""
+    kernels, shown = module.kernels(), module.source_names()
     if name is None and len(kernels) == 1:
         return kernels[0]
     if name is None:
-        raise _native.ModuleError(f"name one of the kernels: {', '.join(kernels)}")
-    near = [k for k in kernels if k == name] or [k for k in kernels if name in k]
+        raise _native.ModuleError(f"name one of the kernels: {', '.join(shown)}")
+    plain = name.replace(" ", "")
+    both = [(k, s.replace(" ", "")) for k, s in zip(kernels, shown)]
+    near = (
+        [k for k, _ in both if k == name]
+        or [k for k, s in both if s == plain]
+        or [k for k, s in both if s.partition("<")[0] == plain]
+        or [k for k, s in both if name in k or plain in s]
+    )
     if len(near) == 1:
         return near[0]
-    raise _native.ModuleError(f"there is no kernel `{name}`: it has {', '.join(kernels)}")
+    found = "there is no kernel" if not near else "several kernels are called"
+    raise _native.ModuleError(f"{found} `{name}`: it has {', '.join(shown)}")
 
 
 def _source(code: Code) -> str | None:
@@ -316,4 +326,7 @@ def _compile(source: str, path: str, arch: str, options: tuple[str, ...]) -> _na
         return _native.Module(_nvrtc.compile(library, source, path, arch, options), path)
     if options:
         raise _native.UnsupportedError("options need NVRTC\nhelp: pip install nvidia-cuda-nvrtc")
-    return _native.Module.compile(path)
+    try:
+        return _native.Module.compile(path)
+    except _native.UnsupportedError as error:
+        raise _native.UnsupportedError(f"{error}, or: pip install nvidia-cuda-nvrtc") from None

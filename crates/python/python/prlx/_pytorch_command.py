@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 
 def main(words: list[str]) -> int:
     """`prlx pytorch …`. Returns the exit code."""
-    parser = argparse.ArgumentParser(prog="prlx pytorch")
+    parser = argparse.ArgumentParser(
+        prog="prlx pytorch", epilog="To record a script: prlx record -- python train.py (prlx pytorch run in PRLX 0.5)"
+    )
     commands = parser.add_subparsers(dest="command", required=True)
     watch = commands.add_parser("watch", help="run a script with the training monitor")
     watch.add_argument("--output-dir", default="prlx-monitor", metavar="DIR", help="folder of the reports")

@@ -55,8 +55,9 @@ def next_step() -> str:
 class Annotation:
     """Names of modules around launches, until ``remove()``, or the end of a ``with`` block."""
 
-    def __init__(self, model: torch.nn.Module, operators: bool) -> None:
-        self._ranges = nvtx()
+    def __init__(self, model: torch.nn.Module, operators: bool, ranges: Any = None) -> None:
+        """`ranges` has ``range_push`` and ``range_pop``; by default it is NVTX."""
+        self._ranges = ranges or nvtx()
         self._handles: list[Any] = []
         self._thread: Any = threading.local()
         self._operators: Any = None

@@ -58,7 +58,8 @@ class Recording:
         return list(dict.fromkeys(self.table("launches")["kernel"]))
 
     def __repr__(self) -> str:
-        return f"<prlx.Recording {self.path}: {len(self.table('launches'))} launches>"
+        launches = len(self.table("launches"))
+        return f"<prlx.Recording {self.path}: {launches} {'launch' if launches == 1 else 'launches'}>"
 
 
 class Table(dict[str, Any]):

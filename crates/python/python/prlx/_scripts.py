@@ -143,11 +143,15 @@ def _show(device: cpu) -> int:
     errors = len(device.findings.errors)
     if device.findings:
         device.findings.show()
-    print(f"checks: {errors} errors in {device.launches} launches", file=sys.stderr)
+    print(f"checks: {_count(errors, 'error', 's')} in {_count(device.launches, 'launch', 'es')}", file=sys.stderr)
     elsewhere = device.findings.elsewhere() if isinstance(device.findings, ScriptFindings) else 0
     if elsewhere:
-        print(f"checks: {elsewhere} errors in other processes of the script", file=sys.stderr)
+        print(f"checks: {_count(elsewhere, 'error', 's')} in other processes of the script", file=sys.stderr)
     return 1 if errors or elsewhere else 0
+
+
+def _count(n: int, what: str, plural: str) -> str:
+    return f"{n} {what}{'' if n == 1 else plural}"
 
 
 def _is_owner(device: cpu) -> bool:

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from . import _native
+from . import _native, _ranges
 from ._launches import launch_count, launch_range
 from ._tensors import leaves
 
@@ -75,8 +75,6 @@ class Run:
     arrived: list[Observed] = field(default_factory=list)
     # By the path and call of a module whose output it is: the modules that took the tensor as an input.
     consumers: dict[_Call, list[_Call]] = field(default_factory=dict)
-    # Operations of PyTorch inside of one module: names and results.
-    operations: _Results = field(default_factory=list)
     trained: bool = False
     compiled: bool = False
     launches: _LaunchRange | None = None
@@ -127,6 +125,8 @@ class Setup:
     def __init__(self, spec: _SetupSpec) -> None:
         self.compiled = False
         self.autocast: Any = False
+        # The text that names it; empty for a function.
+        self.spec = spec if isinstance(spec, str) else ""
         self.name: str
         self.call: Callable[..., Any]
         if isinstance(spec, tuple):
@@ -154,6 +154,14 @@ class Setup:
                 "'autocast:TYPE', a function of the model and its inputs, or a pair of a name and a function"
             )
 
+    def warm(self, model: torch.nn.Module) -> Setup:
+        """The same set-up with compiled code that is kept from call to call."""
+        if not self.compiled:
+            return self
+        kept = Setup((self.name, _kept(model, self.spec.partition(":")[2] or "default")))
+        kept.compiled = True
+        return kept
+
     def context(self, device: str) -> contextlib.AbstractContextManager[Any]:
         """What surrounds forward and loss."""
         if self.autocast:
@@ -167,12 +175,74 @@ def _eager(model: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:
 
 
 def _compiled(mode: str, model: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:
+    return _compile(mode, model)(*args, **kwargs)
+
+
+def _kept(model: torch.nn.Module, mode: str) -> Callable[..., Any]:
+    compiled = _compile(mode, model)
+    return lambda model, *args, **kwargs: compiled(*args, **kwargs)
+
+
+def _compile(mode: str, model: torch.nn.Module) -> Callable[..., Any]:
     from torch._inductor import compile_fx, list_mode_options
 
     # PyTorch keeps compiled code by its backend. A new one makes it compile the hooks, too.
     options = {} if mode == "default" else list_mode_options(mode)
     backend = partial(compile_fx.compile_fx, config_patches=options or None)
-    return torch.compile(model, backend=backend)(*args, **kwargs)
+    compiled: Callable[..., Any] = torch.compile(model, backend=backend)
+    return compiled
+
+
+# The parts of a step.
+PHASES = ("forward", "backward")
+_NOTHING = contextlib.nullcontext()
+
+
+@dataclass
+class Target:
+    """A part of a step during which a context is entered."""
+
+    # `forward` or `backward`.
+    phase: str
+    # The module's path and the number of its call. In the backward pass, all calls count. `None`: all of the phase.
+    call: _Call | None
+    # Entered whenever the part begins.
+    inside: contextlib.AbstractContextManager[Any]
+    # Whether hooks copy what goes into modules and comes out.
+    hooks: bool = False
+
+    def is_call(self, setup: Setup) -> bool:
+        """Whether the part is a call of a module whose hooks run."""
+        return self.phase == "forward" and self.call is not None and not setup.compiled
+
+    def around(self, phase: str, setup: Setup) -> contextlib.AbstractContextManager[Any]:
+        """What surrounds the whole phase: compiled code has no modules."""
+        whole = self.call is None or setup.compiled
+        return self.inside if whole and phase == self.phase else _NOTHING
+
+    def annotated(self, model: torch.nn.Module, setup: Setup) -> contextlib.AbstractContextManager[Any]:
+        """While it is entered, calls of modules prepare their backward pass for it."""
+        if self.phase == "forward" or self.call is None or setup.compiled:
+            return _NOTHING
+        path = self.call[0] or type(model).__name__
+        return _ranges.Annotation(model, False, _Ranges(f"{path}, backward", self.inside))
+
+
+class _Ranges:
+    """Takes the names of ranges in the place of NVTX, and enters a context in those with one name."""
+
+    def __init__(self, name: str, inside: contextlib.AbstractContextManager[Any]) -> None:
+        self._name, self._inside = name, inside
+        self._open: list[bool] = []
+
+    def range_push(self, name: str) -> None:
+        self._open.append(name == self._name)
+        if self._open[-1]:
+            self._inside.__enter__()
+
+    def range_pop(self) -> None:
+        if self._open.pop():
+            self._inside.__exit__(None, None, None)
 
 
 def run(
@@ -183,22 +253,29 @@ def run(
     loss: _Loss | None,
     *,
     hooks: bool = False,
-    target: _Call | None = None,
+    target: Target | None = None,
 ) -> Run:
-    """Runs a step. `target` is a module's path and call whose operations are kept."""
+    """Runs a step."""
     state.begin()
     done = Run(setup.name, compiled=setup.compiled)
     args, kwargs = _inputs(batch)
     device = next((t.device.type for t in leaves([*state.tensors, args, kwargs])), "cpu")
     first = launch_count()
-    observer = _Observer(model, done, target, hooks or target is not None)
+    if target is None:
+        observer = _Observer(model, done, None, hooks)
+    else:
+        observer = _Observer(model, done, target if target.is_call(setup) else None, target.hooks)
+    forward, backward = (target.around(phase, setup) if target else _NOTHING for phase in PHASES)
     try:
-        with observer, setup.context(device):
-            output = setup.call(model, *args, **kwargs)
+        named = target.annotated(model, setup) if target else _NOTHING
+        with observer, named, setup.context(device):
+            with forward:
+                output = setup.call(model, *args, **kwargs)
             total = _loss(output, loss)
         if total is not None:
             done.trained = True
-            total.backward()
+            with backward:
+                total.backward()
     finally:
         observer.close()
     done.result = [t.detach().clone() for t in leaves(output)]
@@ -238,8 +315,8 @@ def _loss(output: Any, loss: _Loss | None) -> Any:
 class _Observer:
     """Has hooks in all modules while it is entered, if it is on. Hooks of tensors stay until it is closed."""
 
-    def __init__(self, model: torch.nn.Module, run: Run, target: _Call | None, on: bool) -> None:
-        self.model, self.run, self.target, self.on = model, run, target, on
+    def __init__(self, model: torch.nn.Module, run: Run, target: Target | None, on: bool) -> None:
+        self.model, self.run, self.target, self.on = model, run, target, on or target is not None
         self._calls: Counter[str] = Counter()
         self._modules: list[Any] = []
         self._tensors: list[Any] = []
@@ -250,7 +327,7 @@ class _Observer:
         self._copies: dict[tuple[int, int], torch.Tensor] = {}
         # The calls that run, innermost last, and the number of the first launch of each.
         self._running: list[tuple[_Call, int | None]] = []
-        self._mode: _Operations | None = None
+        self._in_target = False
 
     def __enter__(self) -> None:
         for path, module in self.model.named_modules() if self.on else ():
@@ -283,9 +360,9 @@ class _Observer:
             handle.remove()
 
     def _leave_target(self) -> None:
-        if self._mode is not None:
-            self._mode.__exit__(None, None, None)
-            self._mode = None
+        if self._in_target and self.target is not None:
+            self._in_target = False
+            self.target.inside.__exit__(None, None, None)
 
     def _before(self, path: str, module: torch.nn.Module, args: object, kwargs: object) -> None:
         if torch.compiler.is_compiling():
@@ -300,9 +377,9 @@ class _Observer:
         caller = self._running[-1][0] if self._running else None
         self.run.passed.append(Observed(*key, "input", [self._copy(t) for t in tensors], caller))
         self._running.append((key, launch_count()))
-        if key == self.target:
-            self._mode = _Operations(self.run.operations)
-            self._mode.__enter__()
+        if self.target is not None and key == self.target.call:
+            self.target.inside.__enter__()
+            self._in_target = True
 
     def _after(self, path: str, module: torch.nn.Module, args: object, output: object) -> None:
         if torch.compiler.is_compiling():
@@ -311,7 +388,7 @@ class _Observer:
         key, first = self._running.pop()
         while key[0] != path:  # A call that raised an exception, which the program caught.
             key, first = self._running.pop()
-        if key == self.target:
+        if self.target is not None and key == self.target.call:
             self._leave_target()
         tensors = leaves(output)
         launches = launch_range(first)
@@ -364,19 +441,19 @@ def _numbered(passed: list[Any]) -> list[Observed]:
     return out
 
 
-class _Operations(TorchDispatchMode):
-    """Keeps the names and results of PyTorch's operations."""
+class Operations(TorchDispatchMode):
+    """Keeps the names and results of PyTorch's operations in ``kept``."""
 
-    def __init__(self, operations: _Results) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self._kept = operations
+        self.kept: _Results = []
 
     def __torch_dispatch__(
         self, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         result = function(*args, **(kwargs or {}))
         name = f"{function.namespace}.{function.overloadpacket.__name__}"
-        self._kept.append((name, [t.detach().clone() for t in leaves(result)]))
+        self.kept.append((name, [t.detach().clone() for t in leaves(result)]))
         return result
 
 

@@ -115,8 +115,8 @@ def prlx_clean() -> Clean:
 
     def clean(f: Launches, *, check: Checks = "all", **options: Any) -> Findings:
         device = run_checks(f, check=check, **options)
-        if errors := device.findings.errors:
-            pytest.fail("\n".join(map(repr, errors)), pytrace=False)
+        if device.findings.errors:
+            pytest.fail(str(device.findings), pytrace=False)
         if not device.launches:
             pytest.fail("the function launches no kernel: nothing is checked", pytrace=False)
         return device.findings

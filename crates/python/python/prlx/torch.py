@@ -1,5 +1,5 @@
 """For PyTorch: :func:`compare_steps` runs a step of a model in several set-ups, and names the first module
-whose output, or whose gradients, differ.
+whose output, or whose gradients, differ; then the first launch in that module that differs, and its cause.
 
     import prlx.torch
 
@@ -29,12 +29,15 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import torch
 
-from . import _ranges, _steps
+from . import _launch_cause, _ranges, _steps
+from ._launch_cause import LaunchCause
 from ._launches import kernels
+from ._tensors import leaves
 
 if TYPE_CHECKING:
     from ._launches import _LaunchRange
     from ._names05 import Range
+    from ._report import Report
     from ._steps import _Loss, _SetupSpec
     from .typing import Json, Path, Verdict
 
@@ -90,6 +93,7 @@ def compare_steps(
     loss: _Loss | None = None,
     rtol: float | None = None,
     atol: float = 0.0,
+    explain: bool = True,
 ) -> Steps:
     """Runs a step of a model in several set-ups, and compares each with the first one.
 
@@ -105,6 +109,7 @@ def compare_steps(
     loss: a function of the output that returns a number. Without it, the output itself or its ``loss`` is
         differentiated if it is one number; else there is no backward pass.
     rtol, atol: how far numbers may be apart.
+    explain: look for the first launch that differs in the first module that differs, and for its cause.
 
     Raises `TypeError` or `ValueError` for a wrong model or set-up. Returns :class:`Steps`.
     """
@@ -119,13 +124,14 @@ def compare_steps(
         for setup in ways[1:]:
             other = _observe(model, batch, setup, state, loss)
             found = _compare(model, reference, other, rtol, atol)
-            if found.first is not None and found.first.phase == "forward":
-                both = (ways[0], setup)
-                found.first.operation = _operation(
-                    model, batch, both, state, loss, found.first, found.first.rtol, atol
-                )
-            if found.first is not None and found.first.launches:
-                found.first.kernels = _kernels(found.first.launches)
+            if found.first is not None:
+                step = _Step(model, batch, (ways[0], setup), state, loss)
+                if found.first.phase == "forward":
+                    found.first.operation = _operation(step, found.first, atol)
+                if found.first.launches:
+                    found.first.kernels = _kernels(found.first.launches)
+                if explain:
+                    _explain(step, found.first, atol)
             compared.append(found)
     finally:
         state.end()
@@ -185,6 +191,12 @@ class Difference:
     # The module's launches in `prlx record`, first and last, by set-up; and the kernels of the first of them.
     launches: dict[str, _LaunchRange] | None = None
     kernels: dict[str, list[str]] | None = None
+    # The first launch of the module that differs, and its cause, if its kernels have PTX.
+    cause: LaunchCause | None = None
+
+    def __post_init__(self) -> None:
+        # The comparison of that launch: what `prlx.compare` returns.
+        self.report: Report | None = None
 
 
 @dataclass
@@ -280,6 +292,8 @@ def _lines(c: Comparison, reference: str) -> Iterator[str]:
         at = c.rows.index(f)
         for row in c.rows[max(0, at - 3) : at]:
             yield f"  before     {row.phase}: {row.module or 'the model'}, {row.what}: {row.relative:.2g}"
+        if f.cause is not None:
+            yield from (f"  {line}" for line in f.cause.lines())
     for note in c.notes:
         yield f"  note       {note}"
 
@@ -542,30 +556,66 @@ def _equal(a: _steps.Run, b: _steps.Run) -> bool:
     )
 
 
-def _operation(
-    model: torch.nn.Module,
-    batch: _Batch,
-    setups: tuple[_steps.Setup, _steps.Setup],
-    state: _steps.State,
-    loss: _Loss | None,
-    first: Difference,
-    rtol: float,
-    atol: float,
-) -> str | None:
+@dataclass
+class _Step:
+    """A step in two set-ups."""
+
+    model: torch.nn.Module
+    batch: _Batch
+    setups: tuple[_steps.Setup, _steps.Setup]
+    state: _steps.State
+    loss: _Loss | None
+
+    def run(self, setup: _steps.Setup, target: _steps.Target | None = None) -> None:
+        """Runs it in one set-up, without keeping what it leaves."""
+        _steps.run(self.model, self.batch, setup, self.state, self.loss, target=target)
+
+
+def _operation(step: _Step, first: Difference, atol: float) -> str | None:
     """The first operation of PyTorch inside a module's call whose result differs. Of a module with a single
     operation that computes, that one."""
-    target = (first.module, first.call)
     runs = []
-    for setup in setups:
+    for setup in step.setups:
         if setup.compiled:
             continue
+        operations = _steps.Operations()
         try:
-            runs.append(_steps.run(model, batch, setup, state, loss, target=target).operations)
+            step.run(setup, _steps.Target("forward", (first.module, first.call), operations))
         except RuntimeError:
             return None  # Some operations cannot be watched, as those of a nested compiled function.
+        runs.append(operations.kept)
     computing = [[op for op in run if op[0].rpartition(".")[2] not in _MOVES] for run in runs]
     if len(computing) == 2:
-        limits = _Tolerance(model, rtol, atol, 0)
-        return _first_operation(computing[0], computing[1], [setup.name for setup in setups], limits)
+        limits = _Tolerance(step.model, first.rtol, atol, 0)
+        return _first_operation(computing[0], computing[1], [setup.name for setup in step.setups], limits)
     names = list(dict.fromkeys(name for name, _ in computing[0])) if computing else []
     return names[0] if len(names) == 1 else None
+
+
+def _explain(step: _Step, first: Difference, atol: float) -> None:
+    """Looks for the first launch that differs in a module's part of the step, and for its cause."""
+    on_gpu = any(t.is_cuda for t in leaves([*step.state.tensors, step.batch]))
+    windows = []
+    for setup in step.setups:
+        window = _launch_cause.window(on_gpu, _ranges.nvtx(), torch.cuda.synchronize)
+        if window is None:
+            return
+        if window.help is None:
+            if setup.compiled:
+                # Compilers and autotuners launch kernels in the first call.
+                setup = setup.warm(step.model)
+                step.run(setup)
+            step.run(setup, _steps.Target(first.phase, _part(first), window))
+        windows.append(window)
+    # Near zero, the tolerance follows the tensor's root mean square, as above.
+    scale = first.absolute / first.relative if first.relative and math.isfinite(first.relative) else 0.0
+    names = (step.setups[0].name, step.setups[1].name)
+    limits = (first.rtol, atol + first.rtol * (scale if math.isfinite(scale) else 0.0))
+    first.cause, first.report = _launch_cause.explain(names, (windows[0], windows[1]), *limits)
+
+
+def _part(first: Difference) -> tuple[str, int] | None:
+    """The module whose code makes the first difference; ``None`` if no single one does."""
+    if first.phase == "backward" and first.what.startswith("gradient of its output"):
+        return None
+    return first.module, first.call
