@@ -50,10 +50,12 @@ pub fn run(args: &RecordArgs, ui: &Ui) -> Result<ExitCode> {
 fn with_capture(args: &RecordArgs, options: Options) -> Result<Options> {
     let one = |(first, end): &(u64, u64)| end.saturating_sub(*first) <= 1;
     let ranges = &args.selection.launch;
-    let few = args.selection.count.is_some() || (!ranges.is_empty() && ranges.iter().all(one));
+    let single = !ranges.is_empty() && ranges.iter().all(one);
+    let few = args.selection.count.is_some() || args.part.range.is_some() || single;
     if args.capture.is_some() && !few {
         bail!(
-            "--capture copies the memory of all recorded launches: choose single ones with --launch, or add --count"
+            "--capture copies the memory of all recorded launches: choose single ones with --launch, those of an \
+             NVTX range with --range, or add --count"
         );
     }
     Ok(Options { capture: args.capture.map(|mib| mib.saturating_mul(1 << 20)), ..options })
