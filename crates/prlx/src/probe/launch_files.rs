@@ -10,6 +10,7 @@ use prlx_present::tallies::{Tallies, Unavailable};
 use prlx_probe::ProbeMatch;
 use prlx_probe::lang::Script;
 use prlx_trace::kernel::Module;
+use prlx_trace::names::display_name;
 use prlx_trace::process::Skipped;
 use prlx_trace::{Printed, Trace};
 
@@ -113,7 +114,7 @@ fn probe_job(
     if unmatched.all {
         bail!(
             "the probe program matches no instruction in {} of {}\n  {}",
-            job.kernel,
+            display_name(&job.kernel),
             job.module,
             unmatched.lines.join("\n  ")
         );
@@ -125,7 +126,8 @@ fn probe_job(
     let rewrite = record::instrument(job, &program, device, options.rewritten)
         .with_context(|| format!("cannot probe {}", job.module))?;
     if let Some(why) = matches::idle(script, &rewrite, &job.kernel, &found) {
-        bail!("the probe program does nothing in {} of {}\n  {}", job.kernel, job.module, why.join("\n  "));
+        let kernel = display_name(&job.kernel);
+        bail!("the probe program does nothing in {kernel} of {}\n  {}", job.module, why.join("\n  "));
     }
     let code = device.code_to_run(&rewrite, options.rewritten);
     let recorded = prlx_driver::record(device.driver(), code, &rewrite.plan, job, &RecordOptions::default())
@@ -151,6 +153,6 @@ fn pointer_calls(script: &Script, module: &Module, kernel: &str) -> impl Iterato
     let calling = here.filter(|f| f.skipped.is_none() && !f.pointer_calls.is_empty());
     calling.map(move |f| Unavailable {
         tables: tables.clone(),
-        what: format!("functions that `{}` calls through a pointer are not probed", f.name),
+        what: format!("functions that `{}` calls through a pointer are not probed", display_name(&f.name)),
     })
 }

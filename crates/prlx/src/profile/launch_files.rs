@@ -114,7 +114,7 @@ impl Profiler<'_> {
         drop(activity);
         for Unavailable { function, why, .. } in &rewrite.plan.probe_state.unrecorded_markers {
             let function = rewrite.module.functions.get(function.index()).map_or("", |f| f.name.as_str());
-            monitor.warn(&format!("{}: {}: {why}", job.module, prlx_present::safe(function)));
+            monitor.warn(&format!("{}: {}: {why}", job.module, prlx_present::safe(&display_name(function))));
         }
         let left_out = recorded.marks.as_ref().map_or(0, |m| m.left_out);
         if left_out > 0 && options.warps.is_empty() {
@@ -185,7 +185,7 @@ impl Profiler<'_> {
 
 /// Why there is nothing to record.
 fn no_markers(rewrite: &Rewrite, job: &Job, options: &ProfileOptions) -> String {
-    let text = format!("{} of {} has no markers", job.kernel, job.module);
+    let text = format!("{} of {} has no markers", display_name(&job.kernel), job.module);
     match rewrite.plan.probe_state.unrecorded_markers.first() {
         Some(missed) => format!("{text} that can be recorded: {}", missed.why),
         None => text + options.hint.text(),

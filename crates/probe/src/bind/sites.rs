@@ -41,7 +41,7 @@ pub(super) fn sites(
     tracepoint: &Tracepoint,
 ) -> (Vec<ProbeSite>, Vec<(Option<InstId>, String)>) {
     let mut found = Finder { body, places: Vec::new(), unavailable: Vec::new() };
-    let named = |pattern: &str| pattern::matches(pattern.as_bytes(), body.function.name.as_bytes());
+    let named = |pattern: &str| pattern::symbol(pattern, &body.function.name);
     let kernel = body.function.kind == FunctionKind::Kernel;
     match (&tracepoint.what, tracepoint.side) {
         (What::Kernel(name), Side::Begin) if kernel && named(name) => found.entry(),
