@@ -16,6 +16,10 @@ pub(super) fn module(module: Value<'_>, module_name: &str, text: &str) -> Result
         let what = format!("{module_name} is truncated, at line {line}: {}", open.message);
         return Err(module.error(what).help("write or compile the PTX again"));
     }
+    if let Some((line, invalid)) = ptx::invalid(text, &diagnostics) {
+        let what = format!("{module_name} is not valid PTX, at line {line}: {}", invalid.message);
+        return Err(module.error(what).help("ptxas refuses it as well"));
+    }
     // ptxas dropped them as well (PTX ISA, `.address_size`; CUDA 13 refuses 32).
     let size = text.lines().find_map(|line| line.trim().strip_prefix(".address_size"));
     if size.is_some_and(|size| size.trim() == "32") {
