@@ -15,7 +15,7 @@ use prlx_plan::pattern;
 
 /// A site where a clause runs.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct ProbeSite {
+pub(crate) struct ProbeSite {
     pub at: At,
     /// The lanes that run the clause, as in [`crate::Insertion::guard`].
     pub guard: Option<Guard>,
@@ -36,7 +36,7 @@ pub(super) struct ProbeSite {
 }
 
 /// The sites of `tracepoint` in `body`, and the instructions where no code can be inserted, with the reason.
-pub(super) fn sites(
+pub(crate) fn sites(
     body: &Body<'_>,
     tracepoint: &Tracepoint,
 ) -> (Vec<ProbeSite>, Vec<(Option<InstId>, String)>) {
