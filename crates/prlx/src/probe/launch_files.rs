@@ -57,7 +57,8 @@ pub fn probe_launch_files(
 ) -> Result<LaunchProbe> {
     // What a program says of time, and of the order of warps, needs warps that advance together.
     let turn = if script.script.is_about_order() { Some(TURN) } else { options.device.turn };
-    let mut device = Device::open(&DeviceOptions { turn, ..options.device.clone() })?;
+    let on = options.device.for_inserted_code(options.rewritten);
+    let mut device = Device::open(&DeviceOptions { turn, ..on })?;
     let mut traces: Vec<(String, Trace)> = Vec::new();
     let mut missed: BTreeSet<Unavailable> = BTreeSet::new();
     let mut printed = Vec::new();

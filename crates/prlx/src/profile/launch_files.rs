@@ -41,7 +41,8 @@ pub fn profile_launch_files(
     options: &ProfileOptions,
     monitor: &Monitor<'_>,
 ) -> Result<LaunchProfile> {
-    let device = Device::open(&DeviceOptions { turn: Some(TURN), ..options.device.clone() })?;
+    let on = options.device.for_inserted_code(options.rewritten);
+    let device = Device::open(&DeviceOptions { turn: Some(TURN), ..on })?;
     let mut profiler = Profiler { options, device, notes: Vec::new(), calibrations: Vec::new() };
     let mut trace = Trace::default();
     let (mut printed, mut stopped) = (Vec::new(), None);
