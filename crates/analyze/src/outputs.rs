@@ -13,11 +13,12 @@
 
 use prlx_trace::element;
 use prlx_trace::kernel::Scalar;
+use prlx_trace::names::file_name;
 
 pub use crate::report::Tolerance;
 use crate::report::{
     DECIDED_AS_OTHERS, DifferenceMap, ElementDifference, Finding, FindingKind, LaunchDifference, LaunchPart,
-    LaunchReport, OTHER_NAMES, Output, Verdict, place,
+    LaunchReport, Location, OTHER_NAMES, Output, TripInfo, Verdict, place,
 };
 
 /// Most indices of differing elements that [`compare_output`] returns.
@@ -521,6 +522,35 @@ impl LaunchReport {
         self.conclude();
     }
 
+    /// Removes findings inside of loops that both builds pass as often, if the source of these loops' heads
+    /// differs and the outputs agree: the loop does its work in another order, as one that runs downwards
+    /// instead of upwards. `rewrote`: whether the head differs of a loop that
+    /// begins at a line. A note says what there was. The
+    /// verdict is computed again.
+    pub fn accept_other_order_of_iterations(&mut self, rewrote: &dyn Fn(&Location) -> bool) {
+        let listed = self.findings_total == self.findings.len() as u64;
+        let stopped = self.faults.iter().any(Option::is_some);
+        if self.findings.is_empty() || !listed || stopped || !self.outputs_agree() {
+            return;
+        }
+        let turned = |t: &&TripInfo| t.trips[0] == t.trips[1] && t.location.as_ref().is_some_and(rewrote);
+        // What only lanes do that have parted in such a loop follows from it.
+        let inside =
+            |f: &Finding| f.roots == 0 || f.extra_trips == [0; 2] && f.trips.iter().any(|t| turned(&t));
+        if !self.findings.iter().all(inside) {
+            return;
+        }
+        let at = self.findings.iter().flat_map(|f| &f.trips).find(turned).and_then(|t| t.location.clone());
+        let at = at.map(|l| format!(" at {}:{}", file_name(&l.file), l.line)).unwrap_or_default();
+        let (n, _) = self.take_findings();
+        self.notes.push(format!(
+            "two builds: {n} {} a different branch in iterations of the loop{at}, whose source differs. Both \
+             builds pass it as often, and the outputs agree, so it is no difference (--strict counts it)",
+            if n == 1 { "thread takes" } else { "threads take" },
+        ));
+        self.conclude();
+    }
+
     /// Computes the verdict from the findings, differences, faults and gaps.
     pub fn conclude(&mut self) {
         let differs = self.findings_total > 0
@@ -598,6 +628,34 @@ mod tests {
         assert_eq!(verdict(vec![iteration], 0), (Verdict::Differs, 0));
         let enters = Finding { follows: [0, 3], ..test() };
         assert_eq!(verdict(vec![enters], 0), (Verdict::Same, 1));
+    }
+
+    #[test]
+    fn a_loop_that_is_turned_round_is_no_difference() {
+        let inside = |line, trips| Finding {
+            kind: FindingKind::Branch,
+            roots: 1,
+            trips: vec![TripInfo {
+                location: Some(Location { line, ..Location::default() }),
+                trips,
+                ..TripInfo::default()
+            }],
+            ..Finding::default()
+        };
+        let verdict = |findings: Vec<Finding>, differ| {
+            let mut l = report(findings, differ);
+            l.accept_other_order_of_iterations(&|l| l.line == 5);
+            l.conclude();
+            (l.verdict, l.notes.len())
+        };
+        let follows = Finding { roots: 0, ..inside(9, [1, 1]) };
+        assert_eq!(verdict(vec![inside(5, [4, 4]), follows], 0), (Verdict::Same, 1));
+        // Outputs differ, a loop whose line both sides share, another number of iterations.
+        assert_eq!(verdict(vec![inside(5, [4, 4])], 1).0, Verdict::Differs);
+        assert_eq!(verdict(vec![inside(5, [4, 4]), inside(9, [4, 4])], 0), (Verdict::Differs, 0));
+        assert_eq!(verdict(vec![inside(5, [4, 3])], 0), (Verdict::Differs, 0));
+        let longer = Finding { extra_trips: [0, 1], ..inside(5, [4, 4]) };
+        assert_eq!(verdict(vec![longer], 0), (Verdict::Differs, 0));
     }
 
     #[test]

@@ -29,4 +29,4 @@ pub use probe::state::{
     Unavailable, VariableScope,
 };
 pub use probe::{code, eval};
-pub use resolve::UNPROBED;
+pub use resolve::{FILTERED, UNPROBED};

@@ -1,8 +1,20 @@
 //! Name patterns with `*` and `?`.
 
-/// Whether `name` matches one of `patterns`; no patterns take all.
+use prlx_trace::names::{spellings, unspaced};
+
+/// Whether the symbol `name` of a function matches one of `patterns`; no patterns take all.
 pub fn any(patterns: &[String], name: &str) -> bool {
-    patterns.is_empty() || patterns.iter().any(|p| matches(p.as_bytes(), name.as_bytes()))
+    patterns.is_empty() || patterns.iter().any(|p| symbol(p, name))
+}
+
+/// Whether the symbol `name` of a function matches, in one of the ways in which users write it: mangled, or
+/// as the source has it, with or without parameters and template arguments.
+pub fn symbol(pattern: &str, name: &str) -> bool {
+    let of = |pattern: &str, name: &str| matches(pattern.as_bytes(), name.as_bytes());
+    of(pattern, name) || {
+        let pattern = unspaced(pattern);
+        spellings(name).iter().any(|name| of(&pattern, name))
+    }
 }
 
 /// Whether all of `name` matches: `*` is any text, `?` any one byte.
@@ -34,7 +46,20 @@ pub fn matches(pattern: &[u8], name: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::matches;
+    use super::{matches, symbol};
+
+    #[test]
+    fn symbols_match_as_the_source_writes_them() {
+        // void ns::pair<float, 3>(float*, int)
+        let name = "_ZN2ns4pairIfLi3EEEvPT_i";
+        for pattern in [name, "ns::pair", "ns::pair<float, 3>", "ns::pair<float,3>", "*pair*", "ns::p?ir"] {
+            assert!(symbol(pattern, name), "{pattern}");
+        }
+        for pattern in ["pair", "ns::pair<int, 3>", "ns::pai", ""] {
+            assert!(!symbol(pattern, name), "{pattern}");
+        }
+        assert!(symbol("a_*", "a_b") && !symbol("b", "a_b"));
+    }
 
     #[test]
     fn stars_and_question_marks() {

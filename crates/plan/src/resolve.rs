@@ -308,7 +308,8 @@ fn needs_no_state(body: &Body<'_>, insertions: &[Insertion]) -> bool {
 /// Why functions are left as they are in which a probe program has nothing to do.
 pub const UNPROBED: &str = "the program does nothing in it";
 
-const FILTERED: &str = "left out by the filter";
+/// Why functions and sites are left as they are that a filter leaves out.
+pub const FILTERED: &str = "left out by the filter";
 
 /// By function: why it is not recorded.
 fn skipped(request: &RecordingRequest, module: &view::Module) -> Vec<Option<String>> {

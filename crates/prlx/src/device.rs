@@ -87,6 +87,15 @@ impl DeviceOptions {
         }
     }
 
+    /// These options, for a launch whose inserted code writes results to memory. On several host threads of
+    /// the CPU device it would be chance which CTAs behind one that stops the launch have written theirs, so
+    /// one thread runs them all, unless the options give a number of threads.
+    #[must_use]
+    pub fn for_inserted_code(&self, inserted: bool) -> DeviceOptions {
+        let one = (inserted && !self.is_gpu()).then_some(1);
+        DeviceOptions { threads: self.threads.or(one), ..self.clone() }
+    }
+
     /// Whether launch files run on a GPU.
     pub fn is_gpu(&self) -> bool {
         self.gpu().is_some()

@@ -39,10 +39,18 @@ pub fn modules(path: &Path, image: Option<usize>) -> Result<(Vec<Module>, Device
 
 /// The module called `name` with this PTX, planned for the `path` recorder, and notes on its kernels.
 pub fn of_code(text: &str, name: &str) -> (Vec<Module>, DeviceNotes) {
-    let (view, _) = prlx_isa::ptx::read(text);
+    let (view, diagnostics) = prlx_isa::ptx::read(text);
     let program = RecordingRequest::new(Level::Path);
     let module = Plan::resolve(&program, &view, name, &|_| None).module;
-    (vec![module], device_notes(&view, text))
+    let notes = match prlx_isa::ptx::invalid(text, &diagnostics) {
+        Some((line, invalid)) => {
+            let why = format!("CPU device: refused: line {line} is not valid PTX: {}", invalid.message);
+            let kernels = view.functions.iter().filter(|f| f.kind == FunctionKind::Kernel);
+            kernels.map(|kernel| (kernel.name.clone(), vec![why.clone()])).collect()
+        }
+        None => device_notes(&view, text),
+    };
+    (vec![module], notes)
 }
 
 /// What the CPU device says about each kernel: that it runs, or why it is refused, each reason once.

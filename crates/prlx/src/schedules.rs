@@ -31,6 +31,7 @@ use prlx_driver::{Error, ErrorKind, Job, Output, element};
 use prlx_trace::Printed;
 use prlx_trace::check::Findings;
 use prlx_trace::kernel::FaultKind;
+use prlx_trace::names::display_name;
 
 use crate::Monitor;
 use crate::compare::{CompareOptions, compare_launch_files, compare_outputs};
@@ -181,7 +182,7 @@ fn run_all(
 ) -> Result<(Vec<(Ending, Group)>, JoinedFindings)> {
     let files = jobs.len() as u64;
     let runs = (seeds.end - seeds.start).saturating_mul(files);
-    let activity = monitor.steps(runs, &format!("running {}", jobs[0].kernel));
+    let activity = monitor.steps(runs, &format!("running {}", display_name(&jobs[0].kernel)));
     let next = AtomicU64::new(0);
     let groups: Mutex<BTreeMap<Ending, Group>> = Mutex::default();
     let findings = Mutex::new(JoinedFindings::new(LISTED_RUNS));

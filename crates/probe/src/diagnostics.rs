@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use prlx_isa::view::{FuncId, InstId, Loc, LocId, Module};
 
 use prlx_plan::{ProbeProgram, Unavailable};
-use prlx_trace::names::is_library_file;
+use prlx_trace::names::{display_name, is_library_file};
 
 /// The end of the message of [`nowhere`].
 pub const NO_MATCH: &str = " matches no instruction";
@@ -19,7 +19,7 @@ pub fn nowhere(program: &dyn ProbeProgram, clause: usize) -> String {
 /// instruction the function.
 pub fn inst(module: &Module, function: FuncId, at: Option<InstId>) -> String {
     let Some(f) = module.functions.get(function.index()) else { return String::new() };
-    let Some(inst) = at.and_then(|at| f.insts.get(at.index())) else { return f.name.clone() };
+    let Some(inst) = at.and_then(|at| f.insts.get(at.index())) else { return display_name(&f.name) };
     let text = inst.span.of(&module.text).split_whitespace().collect::<Vec<_>>().join(" ");
     let line = 1 + module.text.get(..inst.span.start as usize).map_or(0, |s| s.matches('\n').count());
     let place = match inst.loc.and_then(|l| own_line(module, l)) {
@@ -29,7 +29,7 @@ pub fn inst(module: &Module, function: FuncId, at: Option<InstId>) -> String {
         }
         None => format!("line {line} of the PTX"),
     };
-    format!("{place} `{}` in {}", text.trim_end_matches(';'), f.name)
+    format!("{place} `{}` in {}", text.trim_end_matches(';'), display_name(&f.name))
 }
 
 /// The user's own line for a location: the location, or the innermost call around it that lies outside of

@@ -14,11 +14,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use prlx_isa::view::{FuncId, FunctionKind, Module};
+use prlx_trace::names::{display_name, display_names};
 use prlx_trace::table::Aggregate;
 
+use crate::bind::sites;
 use crate::lang::{Builtin, Clause, Expr, ExprKind, Script, Stmt, Table, Tracepoint, Update, What};
+use prlx_plan::function::body::Body;
 use prlx_plan::pattern;
-use prlx_plan::{Action, At, Filter, Plan, RecordingRequest, Unavailable};
+use prlx_plan::{Action, At, FILTERED, Filter, Plan, RecordingRequest, UNPROBED, Unavailable};
 
 /// Maximum number of alternatives in a list.
 const LISTED: usize = 12;
@@ -34,7 +37,8 @@ pub struct ProbeMatch {
     pub found: Vec<(FuncId, At)>,
     /// Sites where the clause's predicate can be true. Most predicates are known only when the code runs.
     pub possible: Vec<(FuncId, At)>,
-    /// Sites where no code can be inserted, or where the predicate is not available.
+    /// Sites where no code can be inserted, or where the predicate is not available; and functions with such
+    /// sites that are not probed.
     pub missed: Vec<Unavailable>,
 }
 
@@ -46,7 +50,7 @@ impl ProbeMatch {
             for (i, tracepoint) in clause.tracepoints.iter().enumerate() {
                 let at = |predicate: Option<Expr>| {
                     let probe = touch(script, clause, tracepoint, predicate);
-                    places(probe, module, filter)
+                    places(probe, tracepoint, module, filter)
                 };
                 let (found, mut missed) = at(None);
                 let possible = match &clause.predicate {
@@ -81,7 +85,12 @@ fn touch(script: &Script, clause: &Clause, tracepoint: &Tracepoint, predicate: O
     Script { tables: vec![table], records: Vec::new(), clauses: vec![clause], ..script.clone() }
 }
 
-fn places(script: Script, module: &Module, filter: &Filter) -> (Vec<(FuncId, At)>, Vec<Unavailable>) {
+fn places(
+    script: Script,
+    tracepoint: &Tracepoint,
+    module: &Module,
+    filter: &Filter,
+) -> (Vec<(FuncId, At)>, Vec<Unavailable>) {
     let filter = filter.clone();
     let request = RecordingRequest { filter, ..RecordingRequest::of_probe(Arc::new(script)) };
     let plan = Plan::resolve(&request, module, "", &|_| None);
@@ -90,7 +99,19 @@ fn places(script: Script, module: &Module, filter: &Filter) -> (Vec<(FuncId, At)
         let probes = function.insertions.iter().filter(|i| matches!(i.action, Action::Probe(_)));
         found.extend(probes.map(|i| (function.function, i.at)));
     }
-    (found, plan.probe_state.unavailable)
+    let mut unavailable = plan.probe_state.unavailable;
+    for function in &plan.functions {
+        let Some(why) = function.skipped.as_ref().filter(|why| *why != FILTERED && *why != UNPROBED) else {
+            continue;
+        };
+        let body = Body::of(module, function.function);
+        if let Some(first) = sites(&body, tracepoint).0.first() {
+            let name = display_name(&body.function.name);
+            let why = format!("{name} is not probed: {why}");
+            unavailable.push(Unavailable { clause: 0, function: function.function, at: first.inst, why });
+        }
+    }
+    (found, unavailable)
 }
 
 /// Describes what `module` has of the kind that a tracepoint looks for. Shown if nothing matches.
@@ -140,7 +161,7 @@ pub fn alternatives(what: &What, module: &Module, filter: &Filter) -> String {
 
 fn names(module: &Module, kind: Option<FunctionKind>) -> Vec<String> {
     let wanted = module.functions.iter().filter(|f| kind.is_none_or(|k| f.kind == k));
-    wanted.map(|f| f.name.clone()).collect()
+    display_names(wanted.map(|f| f.name.as_str()))
 }
 
 fn listed(what: &str, mut all: Vec<String>) -> String {

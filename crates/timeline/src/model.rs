@@ -59,6 +59,19 @@ pub struct Region {
     pub via: prlx_trace::mark::Via,
     /// File and line at which the region begins.
     pub place: Option<(String, u32)>,
+    /// Files and lines of the calls that the region's code was inlined at, the innermost first. A helper that
+    /// is called twice has two regions.
+    pub calls: Vec<(String, u32)>,
+}
+
+impl Region {
+    /// Where the region is, as `a.cu:3 < a.cu:9`: its line, and the calls around it. `None` if it is not
+    /// known.
+    pub fn place_text(&self) -> Option<String> {
+        let of = |(file, line): &(String, u32)| format!("{}:{line}", file.rsplit('/').next().unwrap_or(file));
+        let all: Vec<String> = self.place.iter().chain(&self.calls).map(of).collect();
+        self.place.as_ref().map(|_| all.join(" < "))
+    }
 }
 
 /// A launch of a kernel.

@@ -14,7 +14,7 @@
 //! visits that are not recorded, [`DataFlow::unrecorded`] has the CTAs that wrote global memory, and
 //! [`DataFlow::survey`] those that depend on other CTAs.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use crate::check::{self, Allocation, Place, Space};
@@ -40,6 +40,8 @@ pub struct DataFlow {
     pub param_bytes: Vec<u8>,
     /// Allocations in global memory, by address.
     pub buffers: Vec<Allocation>,
+    /// By name of a buffer: its elements, where they are known.
+    pub arrays: BTreeMap<String, Elements>,
     /// Variables in shared memory, by address in the CTA's shared memory.
     pub shared: Vec<Allocation>,
     /// Registers of all functions.
@@ -54,6 +56,15 @@ pub struct DataFlow {
     pub unrecorded: CtaWrites,
     /// What a survey of the launch found, if one was asked for and the visits had no room.
     pub survey: Option<Survey>,
+}
+
+/// The elements of a buffer.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Elements {
+    /// Bytes of an element.
+    pub bytes: u64,
+    /// Sizes of the dimensions, slowest first.
+    pub shape: Vec<u64>,
 }
 
 /// What is known of a launch whose visits had no room.

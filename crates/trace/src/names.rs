@@ -5,6 +5,8 @@
 //! # Limitations
 //! Only the Itanium C++ mangling (`_Z…`) is understood. Names that other languages mangle stay as they are.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use cpp_demangle::{DemangleOptions, Symbol};
 
 use crate::LocId;
@@ -46,6 +48,41 @@ pub fn is_numba(name: &str) -> bool {
         Some(number.bytes().all(|b| b.is_ascii_digit()) && (rest.is_empty() || rest.starts_with("[abi:c")))
     };
     name.contains("cudapy") || tagged().unwrap_or(false)
+}
+
+/// The names that users write for a symbol: the symbol, its whole C++ signature, that without the return
+/// type, [`demangle`], and that without template arguments. Blanks behind commas are left out, as some users
+/// write them and others do not.
+pub fn spellings(name: &str) -> Vec<String> {
+    let mut all = vec![name.to_owned()];
+    if let (Some(whole), Some(short)) = (demangle_signature(name), demangle(name)) {
+        let bare = short.split('<').next().unwrap_or_default().to_owned();
+        let called = demangle_with(name, &DemangleOptions::new().no_return_type()).unwrap_or_default();
+        all.extend([whole, called, short, bare]);
+    }
+    all.iter_mut().for_each(|name| *name = unspaced(name));
+    all.dedup();
+    all
+}
+
+/// A name or a pattern for names, without the blanks behind commas.
+pub fn unspaced(name: &str) -> String {
+    name.replace(", ", ",")
+}
+
+/// [`display_name`] of each symbol; the whole signature of those that would be shown alike.
+pub fn display_names<'n>(symbols: impl IntoIterator<Item = &'n str>) -> Vec<String> {
+    let symbols: Vec<&str> = symbols.into_iter().collect();
+    let mut of: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
+    for symbol in &symbols {
+        of.entry(display_name(symbol)).or_default().insert(symbol);
+    }
+    let name = |symbol: &&str| {
+        let short = display_name(symbol);
+        let alone = of.get(&short).is_none_or(|alike| alike.len() < 2);
+        if alone { short } else { demangle_signature(symbol).unwrap_or(short) }
+    };
+    symbols.iter().map(name).collect()
 }
 
 /// The file name of a source file's path, whichever system wrote the path.
@@ -184,6 +221,23 @@ mod tests {
         let name = "_ZN2ns5scaleIfEEvPT_i";
         assert_eq!(display_name(name), "ns::scale<float>");
         assert_eq!(demangle_signature(name).as_deref(), Some("void ns::scale<float>(float*, int)"));
+    }
+
+    #[test]
+    fn names_that_would_be_shown_alike_have_their_signatures() {
+        // ns::scale<float>(float*, int), f(float*), f(int*) and a C name
+        let symbols = ["_ZN2ns5scaleIfEEvPT_i", "_Z1fPf", "_Z1fPi", "f2", "_Z1fPf"];
+        let names = display_names(symbols);
+        assert_eq!(names, ["ns::scale<float>", "f(float*)", "f(int*)", "f2", "f(float*)"]);
+    }
+
+    #[test]
+    fn a_symbol_can_be_written_in_several_ways() {
+        let all = spellings("_ZN2ns4pairIfLi3EEEvPT_i");
+        let want = ["_ZN2ns4pairIfLi3EEEvPT_i", "void ns::pair<float,3>(float*,int)"];
+        let short = ["ns::pair<float,3>(float*,int)", "ns::pair<float,3>", "ns::pair"];
+        assert_eq!(all, [&want[..], &short[..]].concat());
+        assert_eq!(spellings("scale"), ["scale"]);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use prlx_trace::check::Kind;
+use prlx_trace::check::{Finding, Kind};
 use prlx_trace::dataflow::Instruction;
 
 use super::checks::{access_place, class, errors_alone, words};
@@ -38,37 +38,52 @@ pub fn explain_error(launch: &ExplainedLaunch<'_>) -> Option<Cause> {
     let flows = Flow::of_sides(launch.flows);
     let flows = [&flows[0], &flows[1]];
     let code = CodeMatch::new(launch.flows, launch.files);
-    let error = errors_alone(launch.findings, &code.changes).find_map(|(side, finding)| {
-        if class(finding.kind) == Some(CauseClass::Stuck) {
-            // The run that is compared ended at a fault, and never got there.
-            let fault = launch.findings[side].list.iter().any(|f| class(f.kind) == Some(CauseClass::Address));
-            if fault {
-                return None;
-            }
-            return super::stuck::explain(launch, flows, &code, (side, finding));
-        }
-        class(finding.kind).filter(|class| *class == CauseClass::Address)?;
-        let access = finding.sides.first()?;
-        access.threads?;
-        let error = access_place(access)?;
-        let (warp, lane) = flows[side].find_thread(error.cta, error.thread)?;
-        let here = |i: &Instruction| {
-            (&i.place.function, i.place.module_line) == (&error.function, error.module_line)
-        };
-        let number = u32::try_from(launch.flows[side].instructions.iter().position(here)?).ok()?;
-        let visit = *flows[side].visits_of(number, warp, lane).last()?;
-        let walk = Walk::of_visit(flows, &code, launch.same_geometry(), (side, At { warp, visit, lane }))?;
-        let found = walk.best().filter(|f| matches!(f.class, CauseClass::Guard | CauseClass::Input))?;
-        let mut cause = Cause {
-            class: found.class,
-            what: format!("{}; {}", words(side, finding), found.what),
-            advice: found.class.advice().to_owned(),
-            places: found_places(&walk, found),
-            other: Some(error),
-            ..Cause::default()
-        };
-        super::relocate::to_change(&walk, found, &mut cause);
-        Some(cause)
-    });
+    let error =
+        errors_alone(launch.findings, &code.changes).find_map(|(side, finding)| match class(finding.kind)? {
+            CauseClass::Stuck => deadlock(launch, flows, &code, (side, finding)),
+            CauseClass::Address => wrong_access(launch, flows, &code, (side, finding)),
+            _ => None,
+        });
     error.or_else(|| super::stuck::explain_limit(launch, flows, &code))
+}
+
+/// The cause of a deadlock of one side.
+fn deadlock(
+    launch: &ExplainedLaunch<'_>,
+    flows: [&Flow<'_>; 2],
+    code: &CodeMatch,
+    (side, finding): (usize, &Finding),
+) -> Option<Cause> {
+    // The run that is compared ended at a fault, and never got there.
+    let fault = launch.findings[side].list.iter().any(|f| class(f.kind) == Some(CauseClass::Address));
+    if fault { None } else { super::stuck::explain(launch, flows, code, (side, finding)) }
+}
+
+/// Why the thread of a wrong access comes there on one side alone.
+fn wrong_access(
+    launch: &ExplainedLaunch<'_>,
+    flows: [&Flow<'_>; 2],
+    code: &CodeMatch,
+    (side, finding): (usize, &Finding),
+) -> Option<Cause> {
+    let access = finding.sides.first()?;
+    access.threads?;
+    let error = access_place(access)?;
+    let (warp, lane) = flows[side].find_thread(error.cta, error.thread)?;
+    let here =
+        |i: &Instruction| (&i.place.function, i.place.module_line) == (&error.function, error.module_line);
+    let number = u32::try_from(launch.flows[side].instructions.iter().position(here)?).ok()?;
+    let visit = *flows[side].visits_of(number, warp, lane).last()?;
+    let walk = Walk::of_visit(flows, code, launch.same_geometry(), (side, At { warp, visit, lane }))?;
+    let found = walk.best().filter(|f| matches!(f.class, CauseClass::Guard | CauseClass::Input))?;
+    let mut cause = Cause {
+        class: found.class,
+        what: format!("{}; {}", words(side, finding), found.what),
+        advice: found.class.advice().to_owned(),
+        places: found_places(&walk, found),
+        other: Some(error),
+        ..Cause::default()
+    };
+    super::relocate::to_change(&walk, found, &mut cause);
+    Some(cause)
 }

@@ -14,6 +14,9 @@ use prlx_trace::check::{Allocation, Space};
 use prlx_trace::dataflow::{Access, AccessKind, Action, DataFlow, Instruction, Operand, Operation, Visit};
 use prlx_trace::kernel::Scalar;
 
+use crate::outputs::index;
+use crate::report::place;
+
 /// Bits of a place in the order that number the lanes of a visit.
 const LANE_BITS: u32 = 6;
 
@@ -540,6 +543,14 @@ impl<'a> Flow<'a> {
         let (i, found) = around.min_by_key(|(_, a)| a.bytes)?;
         let shared = self.shared.get(i).filter(|_| space == Space::Shared);
         Some((shared.copied().unwrap_or(&found.name), address - found.base))
+    }
+    /// The element of a buffer at an offset in bytes, as `A[12,11]`, in the buffer's shape where it is known.
+    /// `bytes`: the size of the access, which elements have otherwise.
+    pub fn element(&self, name: &str, offset: u64, bytes: u64) -> String {
+        match self.data.arrays.get(name).filter(|a| a.bytes > 0 && !a.shape.is_empty()) {
+            Some(array) => place(name, &index(&array.shape, offset / array.bytes)),
+            None => place(name, &[offset / bytes.max(1)]),
+        }
     }
     /// The warp and lane of a thread, by its position in the grid and in its CTA.
     pub fn find_thread(&self, cta: [u32; 3], thread: [u32; 3]) -> Option<(u32, u32)> {

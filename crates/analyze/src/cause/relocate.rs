@@ -61,10 +61,8 @@ pub(super) fn to_change(walk: &Walk<'_>, found: &Found, cause: &mut Cause) {
     // Of several changes, another one can be the reason. An order has its place where the sum is.
     let moves = only && found.class != Order;
     for (side, place) in cause.places.iter_mut().enumerate().filter(|_| moves) {
-        if let (Some(place), Some(new)) = (place, location(change, side)) {
-            place.location = Some(new);
-            // It counts executions of the instruction, which is on another line.
-            place.trip = 0;
+        if let Some(moved) = place.as_ref().and_then(|place| moved(place, change, side)) {
+            *place = Some(moved);
         }
     }
 }
@@ -73,24 +71,17 @@ pub(super) fn to_change(walk: &Walk<'_>, found: &Found, cause: &mut Cause) {
 /// The error follows from that line, so it comes first, unless it synchronises threads: where these then meet
 /// says more.
 pub(super) fn to_only_change(changes: &SourceChanges, cause: &mut Cause) {
-    let Some(change) = changes.iter().next().filter(|_| changes.count() == 1) else { return };
-    let on = |place: &CausePlace| {
-        let lines = place.location.iter().flat_map(|l| std::iter::once(l).chain(&l.inlined));
-        lines.into_iter().any(|l| [0, 1].iter().any(|&s| changes.at(s, &l.file, l.line).is_some()))
-    };
-    if cause.places.iter().flatten().chain(&cause.other).any(on) {
+    let Some(change) = only(changes) else { return };
+    let mut places = cause.places.iter().flatten().chain(&cause.other);
+    if places.any(|place| (0..2).any(|side| is_on_change(changes, place, side))) {
         return;
     }
     cause.what = format!("{}; {}", cause.what, only_differs(change));
     if !changes.synchronise {
-        let of = |place: &CausePlace, side| {
-            let location = Some(location(change, side)?);
-            Some(CausePlace { location, trip: 0, ..place.clone() })
-        };
         let Some(error) = cause.places.iter().flatten().next().cloned() else { return };
         // A side that lacks the line keeps the place of the error.
         for (side, place) in cause.places.iter_mut().enumerate() {
-            *place = of(&error, side).or(place.take());
+            *place = moved(&error, change, side).or(place.take());
         }
         if !cause.places.contains(&Some(error.clone())) {
             cause.other = Some(error);
@@ -122,24 +113,21 @@ fn to_call(changes: &SourceChanges, cause: &mut Cause) {
 /// that line computes with other lines, or compute it there. A side without a place has none of the code that
 /// the line makes on the other side.
 fn to_both(changes: &SourceChanges, cause: &mut Cause) {
-    let Some(change) = changes.iter().next().filter(|_| changes.count() == 1) else { return };
+    let Some(change) = only(changes) else { return };
     if let [Some(one), None] | [None, Some(one)] = &cause.places {
         let side = usize::from(cause.places[0].is_some());
         let thread = CausePlace { cta: one.cta, thread: one.thread, ..CausePlace::default() };
-        cause.places[side] =
-            location(change, side).map(|location| CausePlace { location: Some(location), ..thread });
+        cause.places[side] = moved(&thread, change, side);
     }
-    let mut moved = None;
+    let mut from = None;
     for (side, place) in cause.places.iter_mut().enumerate() {
-        let Some(place) = place else { continue };
-        let lines = place.location.iter().flat_map(|l| std::iter::once(l).chain(&l.inlined));
-        let differs = lines.into_iter().any(|l| changes.at(side, &l.file, l.line).is_some());
-        if let Some(new) = location(change, side).filter(|_| !differs) {
-            moved = place.location.replace(new).map(|l| (side, l.line)).or(moved);
-            place.trip = 0;
+        let Some(old) = place.as_ref().filter(|place| !is_on_change(changes, place, side)) else { continue };
+        if let Some(new) = moved(old, change, side) {
+            from = old.location.as_ref().map(|l| (side, l.line)).or(from);
+            *place = Some(new);
         }
     }
-    if let Some((side, line)) = moved {
+    if let Some((side, line)) = from {
         let side = super::walk::name(side);
         cause.what =
             format!("{}; in {side} this is code of line {line}, and {}", cause.what, only_differs(change));
@@ -152,6 +140,24 @@ fn variable<'a>(walk: &Walk<'a>, found: &Found) -> Option<&'a str> {
         Source::Memory(word) => walk.flows[0].place_of(word.space, word.address).map(|(name, _)| name),
         _ => None,
     }
+}
+
+/// The change of the source, if there is only one.
+fn only(changes: &SourceChanges) -> Option<&Change> {
+    changes.iter().next().filter(|_| changes.count() == 1)
+}
+
+/// Whether a place, or a call that its code was inlined at, is on a line of `side` that differs.
+fn is_on_change(changes: &SourceChanges, place: &CausePlace, side: usize) -> bool {
+    let mut lines = place.location.iter().flat_map(|l| std::iter::once(l).chain(&l.inlined));
+    lines.any(|l| changes.at(side, &l.file, l.line).is_some())
+}
+
+/// The place, put on the line of a change on one side. `None` if that side lacks the line. Its trip counts
+/// executions of an instruction that is on another line, so it has none.
+fn moved(place: &CausePlace, change: &Change, side: usize) -> Option<CausePlace> {
+    let location = Some(location(change, side)?);
+    Some(CausePlace { location, trip: 0, ..place.clone() })
 }
 
 /// The first line of a change on one side; `None` if the side has none.

@@ -18,6 +18,7 @@ use prlx_trace::dataflow::{Action, DataFlow, Instruction};
 use prlx_trace::names::{file_name, is_compiler_file};
 
 use crate::edit_script::{self, Edit};
+use crate::report::Location;
 
 /// The source files of one side: path as the debug information spells it, and text.
 pub type SourceFiles = Vec<(String, String)>;
@@ -126,6 +127,19 @@ impl SourceChanges {
     /// The change that a line of a side is part of.
     pub(super) fn at(&self, side: usize, file: &str, line: u32) -> Option<&Change> {
         self.iter().find(|c| c.file[side] == file && c.lines[side].contains(&line))
+    }
+    /// Whether the head of a loop differs that begins at this line of A, and both sides have a head: the
+    /// change at the line, or the last one above it, is one of `for` or `while`. The first instruction of a
+    /// loop can be some lines below its head.
+    pub fn rewrote_loop(&self, begin: &Location) -> bool {
+        const BELOW: u32 = 8;
+        let above = |c: &&Change| c.file[0] == begin.file && c.lines[0].start <= begin.line;
+        let Some(change) = self.iter().filter(above).last() else { return false };
+        let is_head = |text: &Option<String>| {
+            let words = text.as_deref().unwrap_or_default().split(|c: char| !c.is_alphanumeric() && c != '_');
+            words.into_iter().any(|word| matches!(word, "for" | "while"))
+        };
+        begin.line < change.lines[0].end + BELOW && change.text.iter().all(is_head)
     }
     /// The change that is nearest to a line of a side; of two, the one before it. Changes in the same file
     /// come first.

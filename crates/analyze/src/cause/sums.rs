@@ -511,9 +511,9 @@ impl Walk<'_> {
             };
             let size = self.flows[side].read_word(load, 0).map_or(1, |word| u64::from(word.bytes));
             let what = format!(
-                "{} adds `{name}[{}]` {}, {} {}: {}",
+                "{} adds `{}` {}, {} {}: {}",
                 super::walk::name(side),
-                offset / size.max(1),
+                self.flows[side].element(name, *offset, size),
                 in_words(n),
                 super::walk::name(1 - side),
                 in_words(m),

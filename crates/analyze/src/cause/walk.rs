@@ -462,7 +462,7 @@ impl<'a> Walk<'a> {
     /// An element in words: `` `x`[12]``.
     pub fn element(&self, word: &Word) -> String {
         match self.flows[0].place_of(word.space, word.address) {
-            Some((name, offset)) => format!("`{name}[{}]`", offset / u64::from(word.bytes.max(1))),
+            Some((name, offset)) => format!("`{}`", self.flows[0].element(name, offset, word.bytes.into())),
             None => format!("{} bytes at {:#x}", word.bytes, word.address),
         }
     }

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use prlx::amd::{AmdImage, AmdKernel, AmdObject};
+use prlx_trace::names::display_name;
 
 use super::images::count;
 
@@ -43,7 +44,7 @@ fn contents(out: &mut dyn Write, object: &AmdObject) -> io::Result<()> {
         kernel(out, k)?;
     }
     for symbol in &object.functions {
-        writeln!(out, "      {}  function, {} bytes", symbol.name, symbol.size)?;
+        writeln!(out, "      {}  function, {} bytes", display_name(&symbol.name), symbol.size)?;
     }
     for symbol in &object.variables {
         writeln!(out, "      {}  variable, {} bytes", symbol.name, symbol.size)?;
@@ -61,7 +62,13 @@ fn contents(out: &mut dyn Write, object: &AmdObject) -> io::Result<()> {
 }
 
 fn kernel(out: &mut dyn Write, k: &AmdKernel) -> io::Result<()> {
-    writeln!(out, "      {}  kernel, {} bytes, waves of {} lanes", k.name, k.size, k.wave_size)?;
+    writeln!(
+        out,
+        "      {}  kernel, {} bytes, waves of {} lanes",
+        display_name(&k.name),
+        k.size,
+        k.wave_size
+    )?;
     writeln!(out, "        registers  {}", registers(k))?;
     let stack = if k.dynamic_stack { " and a stack of any size" } else { "" };
     let (lds, scratch) = (k.lds, k.scratch);

@@ -6,6 +6,7 @@ use std::path::Path;
 use anyhow::Result;
 use prlx::code::{image_file, images};
 use prlx_isa::image::{self, Compression, Image, Kind, Target};
+use prlx_trace::names::display_names;
 
 /// Lists the images of a file; `false` if it is a file without images. A `*` marks the images that the driver
 /// takes for the architecture `arch`.
@@ -29,7 +30,8 @@ pub fn list(path: &Path, arch: Option<Target>, out: &mut impl Write) -> Result<b
         let (module, target) = (image.module, image.target.to_string());
         write!(out, "{mark} {n:>3}  module {module}  {target:<8} {kind}, {} bytes{stored}", image.size)?;
         writeln!(out, "{}", details(image))?;
-        for kernel in image.kernels().unwrap_or_default() {
+        let kernels = image.kernels().unwrap_or_default();
+        for kernel in display_names(kernels.iter().map(|k| &k[..])) {
             writeln!(out, "        {kernel}")?;
         }
     }

@@ -17,6 +17,7 @@ use prlx_isa::MachineCode;
 use prlx_plan::Filter;
 use prlx_present::recording::module::{ModuleView, inspect};
 use prlx_trace::kernel::Module;
+use prlx_trace::names::{display_name, display_names};
 
 use crate::args::{InspectArgs, Show};
 use crate::commands::{amd_images, images, inspect_old as old};
@@ -183,7 +184,7 @@ fn amd(args: &InspectArgs, code: &AmdCode, show: Show, filter: &Filter, ui: &Ui)
 
 /// Why no function is shown.
 fn no_match(args: &InspectArgs, modules: &[Module]) -> String {
-    let names: Vec<&str> = modules.iter().flat_map(|m| &m.functions).map(|f| f.name.as_str()).collect();
+    let names = display_names(modules.iter().flat_map(|m| &m.functions).map(|f| f.name.as_str()));
     match (names.is_empty(), args.kernel.is_empty()) {
         (true, _) => "it has no kernel and no function".to_owned(),
         (false, _) => {
@@ -214,7 +215,7 @@ fn recorded(args: &InspectArgs, show: Show, filter: &Filter, ui: &Ui) -> Result<
 /// Prints the launch that a launch file describes.
 fn launch(job: &Job, out: &mut impl Write) -> io::Result<()> {
     let c = &job.config;
-    writeln!(out, "{}  kernel {} of {}", job.name, job.kernel, job.module)?;
+    writeln!(out, "{}  kernel {} of {}", job.name, display_name(&job.kernel), job.module)?;
     write!(out, "  grid {}, block {}", c.grid, c.block)?;
     if c.cluster.volume() > 1 {
         write!(out, ", clusters of {}", c.cluster)?;

@@ -9,6 +9,7 @@ use prlx::code;
 use prlx::record::{check_code_filters, recorder_program};
 use prlx_instrument::AmdGpu;
 use prlx_trace::Level;
+use prlx_trace::names::display_names;
 
 use crate::args::InstrumentArgs;
 use crate::ui::Ui;
@@ -41,10 +42,11 @@ pub fn run(args: &InstrumentArgs, ui: &Ui) -> Result<ExitCode> {
         prlx_driver::files::write(&args.output, bytes)
             .with_context(|| format!("cannot write {}", args.output.display()))?;
     }
-    for (plan, function) in rewrite.plan.functions.iter().zip(&rewrite.plan.module.functions) {
+    let names = display_names(rewrite.plan.module.functions.iter().map(|f| f.name.as_str()));
+    for (plan, name) in rewrite.plan.functions.iter().zip(names) {
         match &plan.skipped {
-            Some(why) => ui.note(&format!("{}: unchanged: {why}", function.name)),
-            None => ui.note(&format!("{}: {} insertions", function.name, plan.insertions.len())),
+            Some(why) => ui.note(&format!("{name}: unchanged: {why}")),
+            None => ui.note(&format!("{name}: {} insertions", plan.insertions.len())),
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -13,6 +13,7 @@ use prlx_driver::{Job, LaunchStats};
 use prlx_trace::Printed;
 use prlx_trace::check::Findings;
 use prlx_trace::kernel::Scalar;
+use prlx_trace::names::display_name;
 use serde_json::{Value, json};
 
 use crate::args::{ContractChoice, RunArgs};
@@ -45,7 +46,7 @@ pub fn run(args: &RunArgs, ui: &Ui) -> Result<ExitCode> {
     job.check_saves(&args.launch, args.allow_writes_outside)?;
     let mut device = Device::open(&options)?;
     let name = device.driver().info().name;
-    let activity = ui.monitor().activity(&format!("running {}", job.kernel));
+    let activity = ui.monitor().activity(&format!("running {}", display_name(&job.kernel)));
     let done = prlx_driver::run(device.driver(), &job);
     drop(activity);
     let found = device.findings(&job);
@@ -98,7 +99,7 @@ fn failed(
 ) -> Result<ExitCode> {
     let code = failure::exit_code(&error);
     if args.json && code == failure::RUN {
-        let mut value = json!({ "kernel": job.kernel, "module": job.module, "launch": job.name });
+        let mut value = json!({ "kernel": job.kernel, "name": display_name(&job.kernel), "module": job.module, "launch": job.name });
         value["printed"] = json!(printed);
         if let Some(found) = found {
             value["checks"] = prlx_present::checks_json(found);
@@ -127,7 +128,7 @@ fn text(out: &mut impl Write, ui: &Ui, job: &Job, done: &Run, device: &str) -> i
     let c = &job.config;
     let cluster = if c.cluster.volume() > 1 { format!(", clusters of {}", c.cluster) } else { String::new() };
     let launch = format!("grid {} x block {}{cluster}, seed {}", c.grid, c.block, c.seed);
-    writeln!(out, "{bold}{}{off}  {launch}, on the {device}", job.kernel)?;
+    writeln!(out, "{bold}{}{off}  {launch}, on the {device}", display_name(&job.kernel))?;
     let width = done.outputs.iter().map(|o| o.name.len()).max().unwrap_or(0);
     for o in &done.outputs {
         writeln!(out, "  {:<width$}  {dim}{}{}{off}  {}", o.name, o.ty.name(), shape(o), summary(o))?;
@@ -257,7 +258,8 @@ fn as_json(job: &Job, done: &Run, device: &str) -> Value {
         LaunchStats { warp_instructions, .. } => ("warp_instructions", warp_instructions),
     };
     json!({
-        "kernel": job.kernel, "module": job.module, "grid": dims(job.config.grid), "block": dims(job.config.block),
+        "kernel": job.kernel, "name": display_name(&job.kernel), "module": job.module,
+        "grid": dims(job.config.grid), "block": dims(job.config.block),
         "cluster": dims(job.config.cluster),
         "seed": job.config.seed, "device": device, "outputs": outputs,
         (cost): amount,

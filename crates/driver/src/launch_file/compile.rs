@@ -20,6 +20,7 @@ use prlx_isa::amdgpu::object::TargetId;
 
 use crate::error::{Error, ErrorKind};
 use crate::files;
+use crate::launch_file::compiler_errors::shorten;
 use crate::launch_file::table::Table;
 use crate::temporary::temporary_folder;
 
@@ -285,12 +286,15 @@ fn run(compiler: &Path, flags: &[OsString], path: &Path) -> Result<Vec<u8>, Erro
     let run = run.map_err(|e| failed(format!("cannot start {}: {e}", compiler.display())))?;
     if !run.status.success() {
         let output = String::from_utf8_lossy(&run.stderr);
-        return Err(failed(format!(
-            "{} does not compile {}:\n{}",
-            compiler.display(),
-            path.display(),
-            output.trim_end()
-        )));
+        let shown = shorten(&output);
+        let what = format!("{} does not compile {}:\n{}", compiler.display(), path.display(), shown.text);
+        let words = flags.iter().map(|flag| flag.to_string_lossy()).collect::<Vec<_>>().join(" ");
+        let all = format!("{} {words} -o /dev/null {}", compiler.display(), path.display());
+        return Err(if shown.cut {
+            failed(what).help(format!("to see all errors: {all}"))
+        } else {
+            failed(what)
+        });
     }
     std::fs::read(&out)
         .map_err(|e| failed(format!("{} gave no code for {}: {e}", compiler.display(), path.display())))

@@ -2,7 +2,7 @@
 
 use prlx_isa::ptx;
 use prlx_isa::view::{Diagnostic, Module};
-use prlx_trace::names::demangle_signature;
+use prlx_trace::names::{demangle_signature, display_name, display_names, spellings};
 
 use crate::error::Error;
 use crate::launch_file::table::{Table, Value, distance};
@@ -15,6 +15,10 @@ pub(super) fn module(module: Value<'_>, module_name: &str, text: &str) -> Result
     if let Some((line, open)) = ptx::truncation(text, &diagnostics) {
         let what = format!("{module_name} is truncated, at line {line}: {}", open.message);
         return Err(module.error(what).help("write or compile the PTX again"));
+    }
+    if let Some((line, invalid)) = ptx::invalid(text, &diagnostics) {
+        let what = format!("{module_name} is not valid PTX, at line {line}: {}", invalid.message);
+        return Err(module.error(what).help("ptxas refuses it as well"));
     }
     // ptxas dropped them as well (PTX ISA, `.address_size`; CUDA 13 refuses 32).
     let size = text.lines().find_map(|line| line.trim().strip_prefix(".address_size"));
@@ -37,7 +41,7 @@ pub(super) fn kernel(
     (view, diagnostics): &ParsedModule,
 ) -> Result<Signature, Error> {
     let mut all = Signature::all(view);
-    let names = all.iter().map(|s| s.name.as_str()).collect::<Vec<_>>().join(", ");
+    let names = display_names(all.iter().map(|s| s.name.as_str())).join(", ");
     let Some(asked) = file.get("kernel") else {
         return match all.len() {
             1 => Ok(all.remove(0)),
@@ -72,12 +76,12 @@ pub(super) fn kernel(
     }
     let error = asked.error(format_args!("{module_name} has no kernel `{name}`"));
     // The user often writes the name from the source, which is part of the mangled name.
-    let inside = all.iter().find(|s| s.name.contains(name));
-    let near = inside.or_else(|| {
-        all.iter().min_by_key(|s| distance(&s.name, name)).filter(|s| distance(&s.name, name) < 4)
-    });
+    let inside = all.iter().find(|s| !name.is_empty() && s.name.contains(name));
+    let far =
+        |s: &&Signature| spellings(&s.name).iter().map(|of| distance(of, name)).min().unwrap_or(usize::MAX);
+    let near = inside.or_else(|| all.iter().min_by_key(far).filter(|s| far(s) < 4));
     Err(match near {
-        Some(s) => error.help(format!("did you mean `{}`?", s.name)),
+        Some(s) => error.help(format!("did you mean `{}`?", display_name(&s.name))),
         None if names.is_empty() => error.help("it has none at all"),
         None => error.help(format!("it has {names}")),
     })

@@ -8,6 +8,7 @@ mod arguments;
 mod before;
 mod buffers;
 mod compile;
+mod compiler_errors;
 mod files;
 mod kernel;
 mod keys;

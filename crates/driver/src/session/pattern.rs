@@ -8,7 +8,7 @@
 //! # Limitations
 //! Only C++ names are demangled.
 
-use prlx_trace::names::{demangle, demangle_signature};
+use prlx_trace::names::{demangle, demangle_signature, spellings, unspaced};
 use regex::{Regex, RegexBuilder};
 
 /// Maximum size of a compiled expression in bytes.
@@ -32,7 +32,7 @@ impl KernelPattern {
         let expression = match inner {
             Some(inner) => inner.to_owned(),
             None => {
-                let text = regex::escape(&text.replace(", ", ","));
+                let text = regex::escape(&unspaced(text));
                 format!("^{}$", text.replace("\\*", ".*").replace("\\?", "."))
             }
         };
@@ -45,7 +45,7 @@ impl KernelPattern {
     /// # Errors
     /// If the text is too long.
     pub fn exact(text: &str) -> Result<KernelPattern, String> {
-        KernelPattern::new(&format!("/^{}$/", regex::escape(&text.replace(", ", ","))))
+        KernelPattern::new(&format!("/^{}$/", regex::escape(&unspaced(text))))
     }
     /// The pattern as the user wrote it.
     pub fn text(&self) -> &str {
@@ -53,15 +53,11 @@ impl KernelPattern {
     }
     /// Whether the pattern matches a kernel with this name in its module.
     pub fn matches(&self, name: &str) -> bool {
-        if self.regex.is_match(name) {
-            return true;
-        }
-        let Some(whole) = demangle_signature(name) else { return false };
-        let short = demangle(name).unwrap_or_default();
-        let bare = short.split('<').next().unwrap_or_default();
-        [&whole[..], &short, bare]
-            .iter()
-            .any(|n| self.regex.is_match(n) || self.regex.is_match(&n.replace(", ", ",")))
+        // A regular expression may ask for the blanks behind commas.
+        let spaced = || [demangle(name), demangle_signature(name)].into_iter().flatten();
+        self.regex.is_match(name)
+            || spellings(name).iter().any(|n| self.regex.is_match(n))
+            || spaced().any(|n| self.regex.is_match(&n))
     }
 }
 

@@ -21,7 +21,7 @@ mod live_ranges;
 mod reader;
 mod results;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use prlx_lanes::LANES;
 
@@ -139,6 +139,7 @@ impl FlowRecorder {
             params: function.map_or_else(Vec::new, |f| prlx_plan::kernel_params(launch.module, f)),
             param_bytes: params,
             buffers: buffers.collect(),
+            arrays: BTreeMap::new(),
             shared: shared_variables(launch),
             registers: table.registers,
             instructions: table.instructions,

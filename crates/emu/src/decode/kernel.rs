@@ -12,6 +12,7 @@
 //! Registers are not shared between values whose lifetimes do not overlap.
 
 use prlx_driver::{Error, ErrorKind};
+use prlx_isa::ptx;
 use prlx_isa::view::{FuncId, FunctionKind, Inst, InstId, Module};
 
 use super::binder::{Binder, BranchFixup, PlaneCounts};
@@ -21,7 +22,7 @@ use super::function::{InstDecoder, Request, UnsupportedInst, function};
 use super::fused::Fused;
 use super::{instruction, layout, warp_width};
 use crate::code::Code;
-use crate::error::EmuError;
+use crate::error::{EmuError, unsupported};
 use crate::exec::fault;
 use prlx_lanes::Simd;
 
@@ -132,6 +133,9 @@ impl InstDecoder for PtxDecoder<'_> {
         fixes: &mut Vec<BranchFixup>,
     ) -> Result<(), EmuError> {
         b.begin(id, inst.guard);
+        if let Some(why) = ptx::refusal(self.module, b.function(), inst) {
+            return Err(unsupported(format!("this is not valid PTX: {why}")));
+        }
         warp_width::supported(self.module, inst)?;
         match self.fused.fusion(id) {
             Some(fusion) => self.fused.emit(b, inst, fusion, self.simd),

@@ -527,9 +527,8 @@ impl Driver for Emulator {
         let source = text.split('\0').next().unwrap_or_default();
         let (mut module, diagnostics) = prlx_isa::ptx::read(source);
         module.warp_lanes = self.options.warp_size.lanes() as u32;
-        if module.functions.is_empty()
-            && let Some(d) = diagnostics.first()
-        {
+        let first = if module.functions.is_empty() { diagnostics.first() } else { None };
+        if let Some(d) = prlx_isa::ptx::invalid(source, &diagnostics).map(|(_, d)| d).or(first) {
             let line = source.get(..d.span.start as usize).map_or(0, |s| s.matches('\n').count() + 1);
             return Err(Error::new(ErrorKind::Module, format!("line {line} of the PTX: {}", d.message)));
         }

@@ -10,11 +10,13 @@ mod optional;
 mod prune;
 mod resolve;
 mod syntax;
+mod validity;
 
 pub use opcode::{Opcode, opcode};
 pub use ops::{Op, TableClass};
 pub use optional::{OPTIONAL, with_optional_lines};
 pub use prune::{Pruned, prune};
 pub use resolve::{read, semantics, view, view_of};
-pub use syntax::parser::{parse, truncation};
+pub use syntax::parser::{invalid, parse, truncation};
 pub use syntax::tree::{FunctionSyntax, Item, ItemKind, Statement, StatementKind, SyntaxTree};
+pub use validity::refusal;

@@ -36,4 +36,6 @@ pub struct Diagnostic {
     pub span: Span,
     /// What is wrong, in one sentence.
     pub message: String,
+    /// Whether every assembler refuses the module for it. What a later version may bring is only a remark.
+    pub invalid: bool,
 }

@@ -13,3 +13,4 @@ mod lossless;
 mod ops;
 mod random_graphs;
 mod semantics;
+mod validity;

@@ -94,6 +94,7 @@ pub struct Temp(pub u32);
 
 impl Temp {
     /// As an index.
+    #[inline]
     pub const fn index(self) -> usize {
         self.0 as usize
     }

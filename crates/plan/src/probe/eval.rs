@@ -140,48 +140,68 @@ impl<H: LaneHost, const LANES: usize> Machine<'_, H, LANES> {
     fn set(&mut self, to: Temp, op: &Op, mask: u64) {
         let ty = self.ty(to);
         let full = mask == u64::MAX >> (64 - LANES);
-        if let (true, Op::Const(bits), Some(temp)) = (full, op, self.temps.get_mut(to.index())) {
-            *temp = [bits & low(ty); LANES];
-            return;
+        let mut out = [0; LANES];
+        if self.at_once(ty, op, mask, &mut out).is_none() {
+            self.each(ty, op, mask, &mut out);
         }
-        let mut out = self.temps.get(to.index()).copied().unwrap_or([0; LANES]);
-        let ballot = |p: Temp| lanes(mask).fold(0u64, |m, l| m | u64::from(self.get(p, l) != 0) << l);
-        let common = match op {
-            Op::Ballot(p) => Some(ballot(*p)),
-            Op::Reduce(how, a) => Some(reduce(*how, ty, lanes(mask).map(|l| self.get(*a, l)))),
-            _ => None,
-        };
-        match op {
-            Op::Same(a) => {
-                if let Some(values) = self.temps.get(a.index()) {
-                    same(values, mask, &mut out);
-                }
-            }
-            Op::Const(bits) => lanes(mask).for_each(|l| out[l] = bits & low(ty)),
-            Op::Binary(op, a, b) if !self.ty(*a).float() => {
-                let (of, a, b) = (self.ty(*a), self.temps.get(a.index()), self.temps.get(b.index()));
-                if let Some((a, b)) = a.zip(b) {
-                    let all = if of.signed() { None } else { unsigned(*op, of, a, b) };
-                    match all {
-                        Some(all) if full => out = all,
-                        Some(all) => lanes(mask).for_each(|l| out[l] = all[l]),
-                        None => lanes(mask).for_each(|l| out[l] = integer(*op, of, a[l], b[l]) & low(ty)),
-                    }
-                }
-            }
-            _ => self.each(ty, op, mask, common, &mut out),
-        }
-        if let Some(temp) = self.temps.get_mut(to.index()) {
-            *temp = out;
+        let Some(temp) = self.temps.get_mut(to.index()) else { return };
+        match full {
+            true => *temp = out,
+            false => lanes(mask).for_each(|l| temp[l] = out[l]),
         }
     }
 
-    /// An operation lane by lane. `common`: the result that all lanes have.
-    fn each(&self, ty: Ty, op: &Op, mask: u64, common: Option<u64>, out: &mut [u64; LANES]) {
+    /// An operation in all lanes at once, which is many times as fast as one lane after the other. Lanes
+    /// outside of `mask` get any value. `None` for operations that only [`Machine::each`] does.
+    fn at_once(&self, ty: Ty, op: &Op, mask: u64, out: &mut [u64; LANES]) -> Option<()> {
+        let values = |temp: Temp| self.temps.get(temp.index());
+        let keep = low(ty);
+        let unary = |of: &[u64; LANES], out: &mut [u64; LANES], f: &dyn Fn(u64) -> u64| {
+            out.iter_mut().zip(of).for_each(|(out, of)| *out = f(*of));
+        };
+        match op {
+            Op::Const(bits) => *out = [bits & keep; LANES],
+            Op::Copy(a) | Op::Bits(a) => out.iter_mut().zip(values(*a)?).for_each(|(out, a)| *out = a & keep),
+            Op::Select(c, a, b) => {
+                let (c, a, b) = (values(*c)?, values(*a)?, values(*b)?);
+                for (l, out) in out.iter_mut().enumerate() {
+                    *out = if c[l] != 0 { a[l] } else { b[l] } & keep;
+                }
+            }
+            Op::Convert(a) if is_unsigned(self.ty(*a)) && (is_unsigned(ty) || ty.signed()) => match ty {
+                Ty::Bool => unary(values(*a)?, out, &|v| u64::from(v != 0)),
+                _ => out.iter_mut().zip(values(*a)?).for_each(|(out, a)| *out = a & keep),
+            },
+            Op::Unary(Unary::Popc, a) => {
+                let of = low(self.ty(*a));
+                unary(values(*a)?, out, &|v| u64::from((v & of).count_ones()));
+            }
+            Op::Unary(Unary::Not, a) if self.ty(*a) == Ty::Bool => {
+                unary(values(*a)?, out, &|v| u64::from(v == 0));
+            }
+            Op::Ballot(p) => {
+                let holds = values(*p)?.iter().rev().fold(0u64, |m, v| m << 1 | u64::from(*v != 0));
+                *out = [holds & mask & keep; LANES];
+            }
+            Op::Reduce(how, a) => {
+                let all = values(*a)?;
+                *out = [reduce(*how, ty, lanes(mask).map(|l| all[l])) & keep; LANES];
+            }
+            Op::Same(a) => same(values(*a)?, mask, out),
+            Op::Binary(op, a, b) if is_unsigned(self.ty(*a)) => {
+                unsigned(*op, self.ty(*a), values(*a)?, values(*b)?, out);
+            }
+            _ => return None,
+        }
+        Some(())
+    }
+
+    /// An operation lane by lane.
+    fn each(&self, ty: Ty, op: &Op, mask: u64, out: &mut [u64; LANES]) {
         for l in lanes(mask) {
             let bits = match op {
-                Op::Ballot(_) | Op::Reduce(..) => common.unwrap_or(0),
-                Op::Same(_) => 0,
+                // Only of temporaries that there are not.
+                Op::Ballot(_) | Op::Reduce(..) | Op::Same(_) => 0,
                 Op::Const(bits) => *bits,
                 Op::Copy(a) | Op::Bits(a) => self.get(*a, l),
                 Op::Read(operand) => self.host.read(*operand, l),
@@ -201,52 +221,78 @@ impl<H: LaneHost, const LANES: usize> Machine<'_, H, LANES> {
     }
 }
 
-/// The common operations on unsigned integers, in all lanes at once; `None` for the others.
+/// Whether values of a type are zero-extended integers.
+#[inline]
+fn is_unsigned(ty: Ty) -> bool {
+    !ty.signed() && !ty.float()
+}
+
+/// Operations on unsigned integers, in all lanes at once.
 fn unsigned<const LANES: usize>(
     op: Binary,
     ty: Ty,
     a: &[u64; LANES],
     b: &[u64; LANES],
-) -> Option<[u64; LANES]> {
-    fn each<const LANES: usize>(
-        a: &[u64; LANES],
-        b: &[u64; LANES],
-        f: impl Fn(u64, u64) -> u64,
-    ) -> [u64; LANES] {
-        std::array::from_fn(|l| f(a[l], b[l]))
-    }
+    out: &mut [u64; LANES],
+) {
     let (low, bits) = (low(ty), u64::from(ty.bits()));
-    Some(match op {
-        Binary::Add => each(a, b, |a, b| a.wrapping_add(b) & low),
-        Binary::Sub => each(a, b, |a, b| a.wrapping_sub(b) & low),
-        Binary::Mul => each(a, b, |a, b| a.wrapping_mul(b) & low),
-        Binary::And => each(a, b, |a, b| a & b),
-        Binary::Or => each(a, b, |a, b| a | b),
-        Binary::Xor => each(a, b, |a, b| a ^ b),
-        Binary::Shl => each(a, b, |a, b| if b < bits { (a << (b & 63)) & low } else { 0 }),
-        Binary::Shr => each(a, b, |a, b| if b < bits { a >> (b & 63) } else { 0 }),
-        Binary::Min => each(a, b, u64::min),
-        Binary::Max => each(a, b, u64::max),
-        Binary::Eq => each(a, b, |a, b| u64::from(a == b)),
-        Binary::Ne => each(a, b, |a, b| u64::from(a != b)),
-        Binary::Lt => each(a, b, |a, b| u64::from(a < b)),
-        Binary::Le => each(a, b, |a, b| u64::from(a <= b)),
-        Binary::Gt => each(a, b, |a, b| u64::from(a > b)),
-        Binary::Ge => each(a, b, |a, b| u64::from(a >= b)),
-        Binary::Div | Binary::Rem => return None,
-    })
+    macro_rules! each {
+        ($f:expr) => {
+            for (l, out) in out.iter_mut().enumerate() {
+                *out = $f(a[l], b[l]);
+            }
+        };
+    }
+    match op {
+        Binary::Add => each!(|a: u64, b| a.wrapping_add(b) & low),
+        Binary::Sub => each!(|a: u64, b| a.wrapping_sub(b) & low),
+        Binary::Mul => each!(|a: u64, b| a.wrapping_mul(b) & low),
+        Binary::And => each!(|a: u64, b: u64| a & b),
+        Binary::Or => each!(|a: u64, b: u64| a | b),
+        Binary::Xor => each!(|a: u64, b: u64| a ^ b),
+        Binary::Shl => each!(|a: u64, b| if b < bits { (a << (b & 63)) & low } else { 0 }),
+        Binary::Shr => each!(|a: u64, b| if b < bits { a >> (b & 63) } else { 0 }),
+        Binary::Min => each!(u64::min),
+        Binary::Max => each!(u64::max),
+        Binary::Eq => each!(|a: u64, b| u64::from(a == b)),
+        Binary::Ne => each!(|a: u64, b| u64::from(a != b)),
+        Binary::Lt => each!(|a: u64, b| u64::from(a < b)),
+        Binary::Le => each!(|a: u64, b| u64::from(a <= b)),
+        Binary::Gt => each!(|a: u64, b| u64::from(a > b)),
+        Binary::Ge => each!(|a: u64, b| u64::from(a >= b)),
+        Binary::Div => each!(|a: u64, b| a.checked_div(b).unwrap_or(0)),
+        Binary::Rem => each!(|a: u64, b| a.checked_rem(b).unwrap_or(a)),
+    }
 }
 
-/// [`Op::Same`] of the lanes of a mask: each group of lanes with one value is found once.
+/// [`Op::Same`] of the lanes of a mask: a hash table finds the group of each lane.
 fn same(values: &[u64], mask: u64, out: &mut [u64]) {
-    let mut left = mask;
-    while left != 0 {
-        let first = values.get(left.trailing_zeros() as usize).copied().unwrap_or(0);
-        let equal = |m, l: usize| m | u64::from(values.get(l) == Some(&first)) << l;
-        // The lowest lane is always in its group.
-        let group = lanes(left).fold(left & left.wrapping_neg(), equal);
-        lanes(group).for_each(|l| out[l] = group);
-        left &= !group;
+    const SLOTS: usize = 128;
+    // By slot: the first lane of a group, plus 1.
+    let mut first = [0_u8; SLOTS];
+    let mut groups = [0_u64; 64];
+    let mut group_of = [0_u8; 64];
+    for l in lanes(mask) {
+        let value = values.get(l).copied().unwrap_or(0);
+        let mut slot = (value.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 57) as usize % SLOTS;
+        // There are more slots than lanes, so one is free.
+        let group = loop {
+            match usize::from(first[slot]) {
+                0 => {
+                    first[slot] = l as u8 + 1;
+                    break l;
+                }
+                found if values.get(found - 1).copied().unwrap_or(0) == value => break found - 1,
+                _ => slot = (slot + 1) % SLOTS,
+            }
+        };
+        groups[group] |= 1 << l;
+        group_of[l] = group as u8;
+    }
+    for l in lanes(mask) {
+        if let Some(out) = out.get_mut(l) {
+            *out = groups[usize::from(group_of[l])];
+        }
     }
 }
 
@@ -270,6 +316,7 @@ pub fn half(bits: u64, bf: bool, high: bool) -> u64 {
 }
 
 /// The bits of a type.
+#[inline]
 pub fn low(ty: Ty) -> u64 {
     u64::MAX >> (64 - ty.bits())
 }
@@ -529,6 +576,49 @@ mod tests {
             run(&code, &mut warp, mask);
             let above = mask & u64::MAX << 30;
             assert_eq!(warp.added, (30..=last).map(|lane| (lane, above)).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn lanes_with_one_value_are_one_group() {
+        let slow = |values: &[u64; 64], mask: u64, l: usize| {
+            lanes(mask).fold(0, |m, k| m | u64::from(values[k] == values[l]) << k)
+        };
+        for (step, modulus) in [(1, 64), (7, 5), (0, 1), (128, 9), (1 << 57, 64), (3, 33)] {
+            let values: [u64; 64] = std::array::from_fn(|l| l as u64 % modulus * step);
+            for mask in [u64::MAX, u64::from(u32::MAX), 0x8000_0000_0000_0001, 0x5555_aaaa_0f0f_3001] {
+                let mut out = [0; 64];
+                same(&values, mask, &mut out);
+                assert!(lanes(mask).all(|l| out[l] == slow(&values, mask, l)));
+            }
+        }
+    }
+
+    /// Operations in all lanes at once give what one lane after the other gives, also where lanes are
+    /// missing.
+    #[test]
+    fn all_lanes_at_once_give_what_single_lanes_give() {
+        let values: [u64; 32] = std::array::from_fn(|l| (l as u64).wrapping_mul(0x9e37_79b9_0001) >> (l % 7));
+        for ty in [Ty::U8, Ty::U32, Ty::U64] {
+            let [a, b] = [0, 5].map(|by| values.map(|v| v.rotate_left(by) & low(ty)));
+            for op in [
+                Binary::Add,
+                Binary::Sub,
+                Binary::Mul,
+                Binary::Div,
+                Binary::Rem,
+                Binary::Shl,
+                Binary::Shr,
+                Binary::Min,
+                Binary::Ge,
+            ] {
+                // Amounts of shifts, and divisors of 0.
+                for b in [b, b.map(|v| v % 70), [0; 32]] {
+                    let mut all = [0; 32];
+                    unsigned(op, ty, &a, &b, &mut all);
+                    assert!((0..32).all(|l| all[l] == binary(op, ty, a[l], b[l])), "{op:?} {ty:?}");
+                }
+            }
         }
     }
 

@@ -9,10 +9,12 @@
 use std::io::{self, Write};
 
 use prlx_trace::BlockId;
-use prlx_trace::kernel::{Block, End, Function, Module, Site, Source};
+use prlx_trace::kernel::{Block, End, Function, Module, Site, SiteClass, Source};
+use prlx_trace::names::display_names;
 
 use super::place::{one_line, place};
 use super::recorded::recorded;
+use crate::format::clean;
 
 /// The part of a module that is shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -48,8 +50,10 @@ pub fn inspect(
             sites.push(site);
         }
     }
-    for (function, sites) in module.functions.iter().zip(sites_of).filter(|(f, _)| wanted(&f.name)) {
-        header(out, function, &sites)?;
+    let names = display_names(module.functions.iter().map(|f| f.name.as_str()));
+    let functions = module.functions.iter().zip(names).zip(sites_of);
+    for ((function, name), sites) in functions.filter(|((f, _), _)| wanted(&f.name)) {
+        header(out, function, &name, &sites)?;
         match view {
             ModuleView::Functions => {
                 notes(&function.name).iter().try_for_each(|note| writeln!(out, "    {note}"))?
@@ -89,7 +93,7 @@ pub fn inspect(
                         "    {:<7} {how:<13} {:<22} {}",
                         site.class.name(),
                         place(module, site.loc),
-                        one_line(&site.text)
+                        if site.class == SiteClass::Entry { clean(&name) } else { one_line(&site.text) }
                     )?;
                     for s in &site.steers {
                         writeln!(out, "            controls {:<7} {}", s.class.name(), one_line(&s.text))?;
@@ -101,7 +105,7 @@ pub fn inspect(
     Ok(())
 }
 
-fn header(out: &mut impl Write, function: &Function, sites: &[&Site]) -> io::Result<()> {
+fn header(out: &mut impl Write, function: &Function, name: &str, sites: &[&Site]) -> io::Result<()> {
     let kind = if function.kernel { "kernel" } else { "device function" };
     let of = |f: fn(&Source) -> bool| sites.iter().filter(|s| s.class.decides() && f(&s.source)).count();
     let (bits, computed, trips, follow) = (
@@ -113,7 +117,7 @@ fn header(out: &mut impl Write, function: &Function, sites: &[&Site]) -> io::Res
     write!(
         out,
         "  {} ({kind})  {} blocks, {} loops, {} decisions: {bits} recorded, {trips} trip counts, {computed} reconstructed",
-        function.name,
+        clean(name),
         function.blocks.len(),
         function.loops.len(),
         bits + computed + trips + follow,

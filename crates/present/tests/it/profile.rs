@@ -10,7 +10,7 @@ use prlx_trace::{Cycles, Picos};
 /// A producer that takes its time for each copy, a consumer that waits for them, in three CTAs; nanoseconds
 /// of one trip.
 fn kernel(address: u64) -> Timeline {
-    let region = |name: &str, via| Region { name: name.into(), via, place: None };
+    let region = |name: &str, via| Region { name: name.into(), via, ..Region::default() };
     let regions = vec![
         region("wait empty", Via::Mbarrier),
         region("address\u{1b}[31m", Via::Source),

@@ -111,6 +111,9 @@ pub(super) fn explain_launch(
     if !errors && !strict && found.one_source && a.kernel == b.kernel && a.code() != b.code() {
         launch.accept_decisions_of_other_options();
     }
+    if clean && !strict && a.code() != b.code() {
+        launch.accept_other_order_of_iterations(&|line| found.changes.rewrote_loop(line));
+    }
     if clean && launch.only_code_unmatched() {
         launch.accept_unmatched_code();
     }

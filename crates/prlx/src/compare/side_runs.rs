@@ -12,7 +12,7 @@ use prlx_driver::{Job, Output};
 use prlx_emu::{Checks, FlowRequest, Others};
 use prlx_trace::WarpSize;
 use prlx_trace::check::{Allocation, Check, Findings, Place};
-use prlx_trace::dataflow::DataFlow;
+use prlx_trace::dataflow::{DataFlow, Elements};
 use prlx_trace::names::is_compiler_file;
 
 use crate::device::{Device, DeviceChoice, DeviceOptions};
@@ -150,11 +150,14 @@ pub(super) fn one_source(sides: [&Side; 2]) -> bool {
     !lines.is_disjoint(&others) && !edited
 }
 
-/// Puts the buffers that share an allocation in its place.
+/// Puts the buffers that share an allocation in its place, and adds the shapes of all.
 fn name_buffers(flow: &mut DataFlow, job: &Job) {
     let mut shared = BTreeSet::new();
     for arg in &job.args {
         let ArgValue::Buffer(buffer) = &arg.value else { continue };
+        let elements =
+            Elements { bytes: u64::from(buffer.ty.bits().div_ceil(8)), shape: buffer.shape.clone() };
+        flow.arrays.insert(arg.name.clone(), elements);
         let Some(place) = &buffer.place else { continue };
         let Some(whole) = flow.buffers.iter().find(|a| a.name == place.allocation) else { continue };
         let base = whole.base + place.offset;

@@ -8,6 +8,7 @@ use anyhow::Result;
 use prlx_plan::Plan;
 use prlx_probe::ProbeMatch;
 use prlx_probe::lang::Script;
+use prlx_trace::names::display_name;
 
 use super::code::Code;
 use super::matches;
@@ -64,7 +65,7 @@ pub fn check_module(script: &Arc<Script>, path: &Path) -> Result<Checked> {
         .functions
         .iter()
         .filter(|function| function.kernel && code.kernel.as_ref().is_none_or(|k| *k == function.name));
-    let skipped = skipped.filter_map(|f| Some((f.name.clone(), f.skipped.clone()?))).collect();
+    let skipped = skipped.filter_map(|f| Some((display_name(&f.name), f.skipped.clone()?))).collect();
     Ok(Checked {
         module: code.name,
         matches,

@@ -23,6 +23,7 @@ use prlx_plan::ProbeProgram as _;
 use prlx_plan::{Filter, Plan};
 use prlx_probe::ProbeMatch;
 use prlx_probe::lang::Script;
+use prlx_trace::names::display_names;
 
 use super::count::count;
 use super::matches;
@@ -293,7 +294,7 @@ fn find(kernels: &[String], wanted: &str) -> Result<String> {
         _ => (format!("`{wanted}` matches more than one kernel:"), all),
     };
     let more = names.len().saturating_sub(LISTED);
-    let names: Vec<String> = names.into_iter().take(LISTED).cloned().collect();
+    let names = display_names(names.into_iter().take(LISTED).map(|n| n.as_str()));
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     bail!("{what} {}{more}", names.join(", "))
 }

@@ -10,6 +10,7 @@ use prlx_present::tallies::{Tallies, Unavailable};
 use prlx_probe::ProbeMatch;
 use prlx_probe::lang::Script;
 use prlx_trace::kernel::Module;
+use prlx_trace::names::display_name;
 use prlx_trace::process::Skipped;
 use prlx_trace::{Printed, Trace};
 
@@ -56,7 +57,8 @@ pub fn probe_launch_files(
 ) -> Result<LaunchProbe> {
     // What a program says of time, and of the order of warps, needs warps that advance together.
     let turn = if script.script.is_about_order() { Some(TURN) } else { options.device.turn };
-    let mut device = Device::open(&DeviceOptions { turn, ..options.device.clone() })?;
+    let on = options.device.for_inserted_code(options.rewritten);
+    let mut device = Device::open(&DeviceOptions { turn, ..on })?;
     let mut traces: Vec<(String, Trace)> = Vec::new();
     let mut missed: BTreeSet<Unavailable> = BTreeSet::new();
     let mut printed = Vec::new();
@@ -113,7 +115,7 @@ fn probe_job(
     if unmatched.all {
         bail!(
             "the probe program matches no instruction in {} of {}\n  {}",
-            job.kernel,
+            display_name(&job.kernel),
             job.module,
             unmatched.lines.join("\n  ")
         );
@@ -125,7 +127,8 @@ fn probe_job(
     let rewrite = record::instrument(job, &program, device, options.rewritten)
         .with_context(|| format!("cannot probe {}", job.module))?;
     if let Some(why) = matches::idle(script, &rewrite, &job.kernel, &found) {
-        bail!("the probe program does nothing in {} of {}\n  {}", job.kernel, job.module, why.join("\n  "));
+        let kernel = display_name(&job.kernel);
+        bail!("the probe program does nothing in {kernel} of {}\n  {}", job.module, why.join("\n  "));
     }
     let code = device.code_to_run(&rewrite, options.rewritten);
     let recorded = prlx_driver::record(device.driver(), code, &rewrite.plan, job, &RecordOptions::default())
@@ -151,6 +154,6 @@ fn pointer_calls(script: &Script, module: &Module, kernel: &str) -> impl Iterato
     let calling = here.filter(|f| f.skipped.is_none() && !f.pointer_calls.is_empty());
     calling.map(move |f| Unavailable {
         tables: tables.clone(),
-        what: format!("functions that `{}` calls through a pointer are not probed", f.name),
+        what: format!("functions that `{}` calls through a pointer are not probed", display_name(&f.name)),
     })
 }

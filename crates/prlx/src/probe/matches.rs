@@ -79,7 +79,7 @@ pub(super) fn unmatched(
             continue;
         };
         let why = match (l.found.len(), l.missed.first()) {
-            (0, Some(missed)) => format!("it has places, but can't stand there: {}", missed.why),
+            (0, Some(missed)) => format!("found, but no code can be inserted there: {}", missed.why),
             (0, None) => {
                 format!("no place in the module; {}", alternatives(&tracepoint.what, module, filter))
             }

@@ -41,7 +41,8 @@ pub fn profile_launch_files(
     options: &ProfileOptions,
     monitor: &Monitor<'_>,
 ) -> Result<LaunchProfile> {
-    let device = Device::open(&DeviceOptions { turn: Some(TURN), ..options.device.clone() })?;
+    let on = options.device.for_inserted_code(options.rewritten);
+    let device = Device::open(&DeviceOptions { turn: Some(TURN), ..on })?;
     let mut profiler = Profiler { options, device, notes: Vec::new(), calibrations: Vec::new() };
     let mut trace = Trace::default();
     let (mut printed, mut stopped) = (Vec::new(), None);
@@ -114,7 +115,7 @@ impl Profiler<'_> {
         drop(activity);
         for Unavailable { function, why, .. } in &rewrite.plan.probe_state.unrecorded_markers {
             let function = rewrite.module.functions.get(function.index()).map_or("", |f| f.name.as_str());
-            monitor.warn(&format!("{}: {}: {why}", job.module, prlx_present::safe(function)));
+            monitor.warn(&format!("{}: {}: {why}", job.module, prlx_present::safe(&display_name(function))));
         }
         let left_out = recorded.marks.as_ref().map_or(0, |m| m.left_out);
         if left_out > 0 && options.warps.is_empty() {
@@ -185,7 +186,7 @@ impl Profiler<'_> {
 
 /// Why there is nothing to record.
 fn no_markers(rewrite: &Rewrite, job: &Job, options: &ProfileOptions) -> String {
-    let text = format!("{} of {} has no markers", job.kernel, job.module);
+    let text = format!("{} of {} has no markers", display_name(&job.kernel), job.module);
     match rewrite.plan.probe_state.unrecorded_markers.first() {
         Some(missed) => format!("{text} that can be recorded: {}", missed.why),
         None => text + options.hint.text(),

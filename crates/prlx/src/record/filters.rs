@@ -9,6 +9,7 @@ use anyhow::Result;
 use prlx_driver::{Error, ErrorKind};
 use prlx_plan::{Filter, Plan};
 use prlx_trace::kernel::{Module, Site};
+use prlx_trace::names::{display_name, display_names};
 use prlx_trace::{FileId, Level};
 
 use super::options::RecorderOptions;
@@ -39,7 +40,7 @@ pub fn check_code_filters(recorder: &RecorderOptions, plan: &Plan, kernel: Optio
         let filter = Filter { functions: patterns.clone(), ..Filter::default() };
         if !names.iter().any(|name| filter.takes_function(name)) {
             let what = format!("{option} {} matches no function", patterns.join(", "));
-            return Err(no_match(what, format!("the functions are {}", list(names))));
+            return Err(no_match(what, format!("the functions are {}", list(display_names(names)))));
         }
     }
     if recorder.lines.is_empty() && recorder.classes.is_empty() {
@@ -57,7 +58,7 @@ pub fn require_kernel(option: &str, patterns: &[String], kernel: &str) -> Result
         return Ok(());
     }
     let what = format!("{option} {} leaves out the kernel of the launch file", patterns.join(", "));
-    Err(no_match(what, format!("the kernel is {kernel}")))
+    Err(no_match(what, format!("the kernel is {}", display_name(kernel))))
 }
 
 /// Checks that every source line of `--line` has code in the module.

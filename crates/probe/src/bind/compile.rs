@@ -485,7 +485,7 @@ impl<'a> ClauseCompiler<'a> {
         let (a, b) = (self.expr(a)?, self.expr(b)?);
         if let (Value::Text(x), Value::Text(y)) = (&a, &b) {
             let (pattern, text) = if left && !right { (x, y) } else { (y, x) };
-            let same = pattern::matches(pattern.as_bytes(), text.as_bytes());
+            let same = pattern::symbol(pattern, text);
             return match op {
                 Binary::Eq => Ok(Value::Bool(same)),
                 Binary::Ne => Ok(Value::Bool(!same)),

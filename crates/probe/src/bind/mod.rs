@@ -36,6 +36,7 @@ use prlx_plan::{
     VariableScope,
 };
 use site_facts::SiteFacts;
+pub(crate) use sites::sites;
 use tables::Tables;
 
 /// Binds `script` to the functions of `bodies` for which `wanted` holds.

@@ -15,7 +15,7 @@ use prlx_plan::pattern;
 
 /// A site where a clause runs.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct ProbeSite {
+pub(crate) struct ProbeSite {
     pub at: At,
     /// The lanes that run the clause, as in [`crate::Insertion::guard`].
     pub guard: Option<Guard>,
@@ -36,12 +36,12 @@ pub(super) struct ProbeSite {
 }
 
 /// The sites of `tracepoint` in `body`, and the instructions where no code can be inserted, with the reason.
-pub(super) fn sites(
+pub(crate) fn sites(
     body: &Body<'_>,
     tracepoint: &Tracepoint,
 ) -> (Vec<ProbeSite>, Vec<(Option<InstId>, String)>) {
     let mut found = Finder { body, places: Vec::new(), unavailable: Vec::new() };
-    let named = |pattern: &str| pattern::matches(pattern.as_bytes(), body.function.name.as_bytes());
+    let named = |pattern: &str| pattern::symbol(pattern, &body.function.name);
     let kernel = body.function.kind == FunctionKind::Kernel;
     match (&tracepoint.what, tracepoint.side) {
         (What::Kernel(name), Side::Begin) if kernel && named(name) => found.entry(),

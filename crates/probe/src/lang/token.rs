@@ -224,10 +224,14 @@ impl<'a> Lexer<'a> {
                     _ => String::new(),
                 }
             } else {
-                while !self.run(in_pattern).is_empty() || self.rest().starts_with("::") {
+                while !self.run(in_pattern).is_empty()
+                    || self.rest().starts_with("::")
+                    || template_arguments(self.rest()) > 0
+                {
                     if self.rest().starts_with("::") {
                         self.at += 2;
                     }
+                    self.at += template_arguments(self.rest());
                 }
                 self.text[start..self.at].to_owned()
             };
@@ -238,6 +242,24 @@ impl<'a> Lexer<'a> {
             self.at += 1;
         }
     }
+}
+
+/// The length of template arguments that `text` starts with, in bytes: `<float, pair<int>>`. 0 if it does
+/// not.
+fn template_arguments(text: &str) -> usize {
+    let mut open = 0_usize;
+    for (at, c) in text.char_indices() {
+        match c {
+            '<' => open += 1,
+            '>' if open == 1 => return at + 1,
+            '>' => open = open.saturating_sub(1),
+            _ => {}
+        }
+        if open == 0 || "\n\"{};".contains(c) {
+            return 0;
+        }
+    }
+    0
 }
 
 fn begins_name(c: char) -> bool {

@@ -269,10 +269,8 @@ fn barriers(seen: &Seen<'_>, out: &mut Vec<Cause>) {
                 percent(wait.share)
             ),
         };
-        let place = seen.timeline.regions.get(wait.region as usize).and_then(|r| r.place.as_ref());
-        let at = place.map_or_else(String::new, |(file, line)| {
-            format!(" ({}:{line})", file.rsplit('/').next().unwrap_or(file))
-        });
+        let place = seen.timeline.regions.get(wait.region as usize).and_then(|r| r.place_text());
+        let at = place.map_or_else(String::new, |place| format!(" ({place})"));
         out.push(Cause {
             kind: "barrier",
             share: wait.share,

@@ -299,7 +299,7 @@ mod tests {
     use prlx_trace::mark::Via;
 
     fn made() -> Timeline {
-        let region = |name: &str, via| Region { name: name.into(), via, place: None };
+        let region = |name: &str, via| Region { name: name.into(), via, ..Region::default() };
         let regions =
             vec![region("work", Via::Source), region("wait", Via::Mbarrier), region("more", Via::Source)];
         let span =

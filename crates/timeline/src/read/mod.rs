@@ -14,11 +14,11 @@ pub mod pairing;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use prlx_trace::kernel::Module;
+use prlx_trace::kernel::{Loc, Module};
 use prlx_trace::launch::CPU_DEVICE;
 use prlx_trace::mark::{Anchor, Mark, MarkKind, Marks, Record, Track as Recorded, Via};
 use prlx_trace::narrow::low32;
-use prlx_trace::{ClockDomain, ClockReading, Cycles, FuncId, ModuleId, Nanos, Picos, Trace, WarpSize};
+use prlx_trace::{ClockDomain, ClockReading, Cycles, FuncId, LocId, ModuleId, Nanos, Picos, Trace, WarpSize};
 
 use crate::clock::Fit;
 use crate::clusters::Clusters;
@@ -168,6 +168,9 @@ fn launch_of(trace: &Trace, number: u64, module: ModuleId) -> Launch {
     }
 }
 
+/// Maximum number of calls around a region that are kept. A damaged module may have circles of them.
+const MAX_CALLS: usize = 16;
+
 /// Regions and their names, over all modules.
 #[derive(Default)]
 struct Names {
@@ -189,9 +192,13 @@ struct Known {
 impl Names {
     /// The markers of a module. An end's region is only used where its begin is lost.
     fn of(&mut self, module: &Module, regions: &mut Vec<Region>) -> Vec<Known> {
-        let place = |mark: &Mark| {
-            let loc = own_line(module, mark.loc?)?;
-            Some((module.files.get(loc.file.index())?.path.clone(), loc.line))
+        let line = |loc: &Loc| Some((module.files.get(loc.file.index())?.path.clone(), loc.line));
+        let place = |mark: &Mark| line(own_line(module, mark.loc?)?);
+        let calls = |mark: &Mark| {
+            let of = |id: LocId| module.locs.get(id.index());
+            let own = mark.loc.and_then(|at| own_line(module, at));
+            let outer = std::iter::successors(own, |l| l.inlined_at.and_then(of)).skip(1);
+            outer.take(MAX_CALLS).filter_map(line).collect::<Vec<_>>()
         };
         let ends = |kind| matches!(kind, MarkKind::End | MarkKind::Complete);
         let mut known = Vec::new();
@@ -202,7 +209,7 @@ impl Names {
             let begun = module.marks.iter().find(|m| ends(mark.kind) && m.name == mark.name && !ends(m.kind));
             let of = begun.unwrap_or(mark);
             let spelled = if of.via == Via::Function { display_name(&of.name) } else { of.name.clone() };
-            let region = Region { name: spelled, via: of.via, place: place(of) };
+            let region = Region { name: spelled, via: of.via, place: place(of), calls: calls(of) };
             let region = *self.regions.entry(region.clone()).or_insert_with(|| {
                 regions.push(region);
                 self.named.push(name);

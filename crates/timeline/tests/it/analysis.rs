@@ -51,8 +51,12 @@ const EPILOGUE: u32 = 5;
 const ARRIVE: u32 = 6;
 
 fn play(k: Kernel) -> Timeline {
-    let region =
-        |name: &str, via, line| Region { name: name.into(), via, place: Some(("gemm.cu".into(), line)) };
+    let region = |name: &str, via, line| Region {
+        name: name.into(),
+        via,
+        place: Some(("gemm.cu".into(), line)),
+        ..Region::default()
+    };
     let regions = vec![
         region("mbarrier wait", Via::Mbarrier, 10),
         region("address", Via::Source, 11),
@@ -209,7 +213,7 @@ fn nothing_is_wrong() {
 #[test]
 fn who_is_late_at_a_barrier() {
     let regions = vec![
-        Region { name: "barrier".into(), via: Via::Barrier, place: None },
+        Region { name: "barrier".into(), via: Via::Barrier, ..Region::default() },
         Region { name: "work".into(), ..Region::default() },
     ];
     let span = |region, begin, end, trip| Span {

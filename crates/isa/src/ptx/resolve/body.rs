@@ -7,7 +7,7 @@
 //!   control or end the thread.
 //!
 //! # Limitations
-//! Of two labels with the same name in one scope, the later one counts.
+//! Of two labels with the same name in one scope, the later one counts; the diagnostics name it.
 
 use std::sync::Arc;
 
@@ -56,14 +56,23 @@ impl<'a> Builder<'_, 'a> {
                     self.names.close();
                 }
                 StatementKind::Label => {
+                    let name = label_name(m, statement);
+                    if self.names.label(name).is_some_and(|last| last as usize != next_label) {
+                        self.refuse(
+                            statement.span,
+                            &format!("the label `{name}` is declared twice in this scope"),
+                        );
+                    } else if self.names.is_declared_here(name) {
+                        self.refuse(statement.span, &format!("`{name}` is a label and a variable"));
+                    }
                     labels[next_label].at = span(0, out.insts.len()).end;
-                    if let Some((kind, name)) = MarkerKind::of_label(label_name(m, statement)) {
+                    if let Some((kind, mark)) = MarkerKind::of_label(name) {
                         let at = InstId(labels[next_label].at);
                         let payload = self.payload(&out.insts);
                         let passed_by = PassedBy::All;
                         marks.push((
                             next_label,
-                            Marker { kind, name: name.to_owned(), at, passed_by, guard: None, payload, loc },
+                            Marker { kind, name: mark.to_owned(), at, passed_by, guard: None, payload, loc },
                         ));
                     }
                     next_label += 1;
@@ -122,11 +131,11 @@ impl<'a> Builder<'_, 'a> {
     }
 
     fn registers(&mut self, statement: &Statement, scope_end: u32) {
-        let d = declaration::read(
-            self.m.source,
-            statement.span.start as usize,
-            before_semicolon(self.m, statement.span),
-        );
+        let scan_end = before_semicolon(self.m, statement.span);
+        let d = declaration::read(self.m.source, statement.span.start as usize, scan_end);
+        if d.end < scan_end {
+            self.refuse(statement.span, "text behind the last name of a declaration");
+        }
         let scope = Span { start: statement.span.end, end: scope_end };
         for one in &d.declarators {
             match one.family {
@@ -136,6 +145,7 @@ impl<'a> Builder<'_, 'a> {
                 }
             }
         }
+        self.refuse_duplicates(statement.span);
     }
 
     /// Declares a variable of the body.
@@ -144,6 +154,7 @@ impl<'a> Builder<'_, 'a> {
         for (symbol, init, unit, dims) in self.variables(statement.span, end, Some(id)) {
             self.initial(symbol, init, unit, &dims);
         }
+        self.refuse_duplicates(statement.span);
     }
 
     fn instruction(&mut self, statement: &Statement, function: &view::Function, scope_end: u32) -> Inst {
@@ -196,7 +207,7 @@ impl<'a> Builder<'_, 'a> {
             Some(Meaning::Reg(reg)) => reg,
             _ => {
                 // The instruction stays guarded, by a register about which nothing else is known.
-                self.diagnose(statement.span, "the guard is not a register that is declared here");
+                self.refuse(statement.span, "the guard is not a register that is declared here");
                 self.names.register(name, Type::Pred, Span { start: statement.span.start, end: scope_end })
             }
         };

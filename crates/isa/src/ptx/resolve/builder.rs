@@ -34,9 +34,26 @@ pub(super) struct Builder<'p, 'a> {
 }
 
 impl<'a> Builder<'_, 'a> {
+    /// Adds a remark.
     pub(super) fn diagnose(&mut self, span: Span, message: &str) {
+        self.add(Diagnostic { span, message: message.to_owned(), invalid: false });
+    }
+
+    /// Adds a reason for which every assembler refuses the module.
+    pub(super) fn refuse(&mut self, span: Span, message: &str) {
+        self.add(Diagnostic { span, message: message.to_owned(), invalid: true });
+    }
+
+    fn add(&mut self, diagnostic: Diagnostic) {
         if self.diagnostics.len() < 1000 {
-            self.diagnostics.push(Diagnostic { span, message: message.to_owned() });
+            self.diagnostics.push(diagnostic);
+        }
+    }
+
+    /// Reports the names that were declared twice in one scope, the second time at `span`.
+    pub(super) fn refuse_duplicates(&mut self, span: Span) {
+        for name in std::mem::take(&mut self.names.duplicates) {
+            self.refuse(span, &format!("`{name}` is declared twice in this scope"));
         }
     }
 
@@ -76,7 +93,11 @@ impl<'a> Builder<'_, 'a> {
                     match owner {
                         Some(_) => self.names.symbol(one.name, id),
                         None => {
-                            self.names.globals.insert(one.name, id);
+                            let old = self.names.globals.insert(one.name, id);
+                            let old = old.and_then(|old| self.out.symbols.get(old.index()));
+                            if old.is_some_and(|old| old.is_function || !old.external && !d.external) {
+                                self.refuse(whole, &format!("`{}` is declared twice", one.name));
+                            }
                         }
                     }
                 }

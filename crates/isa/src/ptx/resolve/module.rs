@@ -109,6 +109,9 @@ impl<'a> Builder<'_, 'a> {
             let at = scan::trivia(b, 0);
             let word = rest.get(at..scan::opcode(b, at)).unwrap_or_default();
             let (major, minor) = word.split_once('.').unwrap_or((word, "0"));
+            if self.out.version != (0, 0) {
+                self.refuse(item.span, "a second `.version`");
+            }
             self.out.version = (major.parse().unwrap_or(0), minor.parse().unwrap_or(0));
         } else if let Some(rest) = text.strip_prefix(".target") {
             let b = rest.as_bytes();
@@ -156,9 +159,13 @@ impl<'a> Builder<'_, 'a> {
         }
         if let Some(id) = self.names.globals.get(text) {
             let symbol = &mut self.out.symbols[id.index()];
+            let twice = function.is_some() && symbol.function.is_some() || !symbol.is_function;
             if function.is_some() {
                 symbol.function = function;
                 symbol.span = whole;
+            }
+            if twice {
+                self.refuse(name, &format!("`{text}` is declared twice"));
             }
             return;
         }
@@ -205,6 +212,7 @@ impl<'a> Builder<'_, 'a> {
                 out.reg_params.extend(reg);
             }
         }
+        self.refuse_duplicates(f.name);
         out.limits = self.limits(f);
         self.body(f, id, &mut out);
         out

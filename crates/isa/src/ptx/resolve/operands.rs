@@ -52,21 +52,28 @@ impl<'a> Reader<'_, 'a> {
                 (Some((operand, _)), None | Some(b',')) => {
                     operands.push(operand);
                     i = after + 1;
+                    if b.get(after).is_some() && scan::trivia(b, i) >= end {
+                        self.diagnose(after, end, "a comma without an operand behind it", true);
+                    }
                 }
                 _ => {
                     let comma = comma(b, i);
                     let text = span(i, comma);
                     operands.push(Operand::Text(text));
-                    self.diagnose(i, comma, "operand not understood");
+                    self.diagnose(i, comma, "operand not understood", false);
                     i = comma + 1;
                 }
             }
         }
     }
 
-    fn diagnose(&mut self, start: usize, end: usize, message: &str) {
+    fn diagnose(&mut self, start: usize, end: usize, message: &str, invalid: bool) {
         if self.diagnostics.len() < 1000 {
-            self.diagnostics.push(Diagnostic { span: span(start, end), message: message.to_owned() });
+            self.diagnostics.push(Diagnostic {
+                span: span(start, end),
+                message: message.to_owned(),
+                invalid,
+            });
         }
     }
 
@@ -172,7 +179,7 @@ impl<'a> Reader<'_, 'a> {
                 stop = scan::name(b, end + 1);
             }
             if !is_special(name) {
-                self.diagnose(i, stop, "neither a declared register nor a known special register");
+                self.diagnose(i, stop, "neither a declared register nor a known special register", false);
             }
             return Some((Operand::Special(self.source.get(i..stop)?.to_owned()), stop));
         }

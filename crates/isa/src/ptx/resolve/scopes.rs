@@ -6,7 +6,8 @@
 //! - `%r<10>` creates a register when the name is first used, so that a large declaration costs nothing.
 //!
 //! # Limitations
-//! A name declared twice in one scope is not reported. The later declaration counts.
+//! - Of two declarations of one name in a scope, the later one counts. [`Names::duplicates`] has the name.
+//! - `%r5` before `%r<10>` is not found to be declared twice.
 
 use rustc_hash::FxHashMap;
 
@@ -47,6 +48,8 @@ enum Undo<'a> {
 pub struct Names<'a> {
     /// Variables and functions at module level.
     pub globals: FxHashMap<&'a str, SymbolId>,
+    /// Names that a scope declares a second time, since the list was last emptied.
+    pub duplicates: Vec<&'a str>,
     /// Registers of the function so far.
     pub regs: Vec<RegInfo>,
     names: FxHashMap<&'a str, (u32, Meaning)>,
@@ -138,6 +141,9 @@ impl<'a> Names<'a> {
         self.head_lengths |= length_bit(head.len());
         let depth = self.depth();
         let mut outer = self.heads.get(head).copied();
+        if outer.is_some_and(|outer| self.families[outer].depth == depth) {
+            self.duplicates.push(head);
+        }
         while let Some(o) = outer.filter(|o| self.families[*o].count <= count) {
             outer = self.families[o].outer;
         }
@@ -160,6 +166,9 @@ impl<'a> Names<'a> {
     fn bind(&mut self, name: &'a str, meaning: Meaning) {
         self.state += 1;
         let depth = self.depth();
+        if self.is_declared_here(name) {
+            self.duplicates.push(name);
+        }
         let old = self.names.insert(name, (depth, meaning));
         self.undo.push(Undo::Name(name, old));
     }
@@ -168,6 +177,13 @@ impl<'a> Names<'a> {
         let reg = Reg(u32::try_from(self.regs.len()).unwrap_or(u32::MAX));
         self.regs.push(RegInfo { name: name.to_owned(), ty, scope });
         reg
+    }
+
+    /// Whether the innermost scope declares a register, variable or parameter with this name.
+    pub fn is_declared_here(&self, name: &str) -> bool {
+        let depth = self.depth();
+        self.names.get(name).is_some_and(|(at, _)| *at == depth)
+            || self.member(name).is_some_and(|(at, ..)| at == depth)
     }
 
     /// What a name refers to here.
@@ -196,6 +212,26 @@ impl<'a> Names<'a> {
 
     fn search(&mut self, name: &str) -> Option<Meaning> {
         let exact = self.names.get(name).copied();
+        let best = self.member(name);
+        match (exact, best) {
+            (Some((depth, m)), Some(b)) if depth >= b.0 => Some(m),
+            (Some((_, m)), None) => Some(m),
+            (_, Some((_, family, n))) => {
+                if let Some(meaning) = self.families[family].members.get(&n) {
+                    return Some(*meaning);
+                }
+                let Family { ty, lanes, scope, .. } = self.families[family];
+                let meaning = self.new_registers(name, ty, lanes, scope);
+                self.families[family].members.insert(n, meaning);
+                Some(meaning)
+            }
+            (None, None) => self.globals.get(name).map(|id| Meaning::Symbol(*id)),
+        }
+    }
+
+    /// The innermost parameterised declaration that has a member of this name: its depth, its index, and the
+    /// number of the member.
+    fn member(&self, name: &str) -> Option<(u32, usize, u64)> {
         // `%r12` can be member 12 of `%r<…>` or member 2 of `%r1<…>`. The innermost declaration counts.
         let mut best: Option<(u32, usize, u64)> = None;
         let bytes = name.as_bytes();
@@ -220,20 +256,7 @@ impl<'a> Names<'a> {
                 best = Some((self.families[f].depth, f, n));
             }
         }
-        match (exact, best) {
-            (Some((depth, m)), Some(b)) if depth >= b.0 => Some(m),
-            (Some((_, m)), None) => Some(m),
-            (_, Some((_, family, n))) => {
-                if let Some(meaning) = self.families[family].members.get(&n) {
-                    return Some(*meaning);
-                }
-                let Family { ty, lanes, scope, .. } = self.families[family];
-                let meaning = self.new_registers(name, ty, lanes, scope);
-                self.families[family].members.insert(n, meaning);
-                Some(meaning)
-            }
-            (None, None) => self.globals.get(name).map(|id| Meaning::Symbol(*id)),
-        }
+        best
     }
 }
 

@@ -25,6 +25,8 @@ pub struct Declaration<'a> {
     pub lanes: u32,
     /// The declared names.
     pub declarators: Vec<Declarator<'a>>,
+    /// Position after the last name, its dimensions and its initial value.
+    pub end: usize,
 }
 
 /// One declared name.
@@ -65,6 +67,7 @@ pub fn read<'a>(source: &'a str, start: usize, end: usize) -> Declaration<'a> {
     let mut i = attributes(source, b, start, &mut d);
     while let Some((one, after)) = declarator(source, b, i) {
         d.declarators.push(one);
+        d.end = after;
         if b.get(after) != Some(&b',') {
             break;
         }

@@ -42,6 +42,13 @@ pub fn truncation<'d>(source: &str, diagnostics: &'d [Diagnostic]) -> Option<(us
     Some((before.matches('\n').count() + 1, cut))
 }
 
+/// The first thing for which every assembler refuses `source`: its line, from 1, and its diagnostic.
+pub fn invalid<'d>(source: &str, diagnostics: &'d [Diagnostic]) -> Option<(usize, &'d Diagnostic)> {
+    let first = diagnostics.iter().filter(|d| d.invalid).min_by_key(|d| d.span.start)?;
+    let before = source.get(..first.span.start as usize).unwrap_or_default();
+    Some((before.matches('\n').count() + 1, first))
+}
+
 /// Parses a module.
 pub fn parse(source: &str) -> (SyntaxTree<'_>, Vec<Diagnostic>) {
     let mut p = Parser {
@@ -53,7 +60,7 @@ pub fn parse(source: &str) -> (SyntaxTree<'_>, Vec<Diagnostic>) {
         recent: vec![(0, 0, u32::MAX); RECENT],
     };
     if u32::try_from(source.len()).is_err() {
-        p.diagnose(0, 0, "the module is larger than 4 GiB: not read");
+        p.diagnose(0, 0, "the module is larger than 4 GiB: not read", false);
     } else {
         p.module();
     }
@@ -75,9 +82,18 @@ struct Parser<'a> {
 }
 
 impl<'a> Parser<'a> {
-    fn diagnose(&mut self, start: usize, end: usize, message: &str) {
+    /// Adds a reason for which every assembler refuses the module.
+    fn refuse(&mut self, start: usize, end: usize, message: &str) {
+        self.diagnose(start, end, message, true);
+    }
+
+    fn diagnose(&mut self, start: usize, end: usize, message: &str, invalid: bool) {
         if self.diagnostics.len() < MOST_DIAGNOSTICS {
-            self.diagnostics.push(Diagnostic { span: span(start, end), message: message.to_owned() });
+            self.diagnostics.push(Diagnostic {
+                span: span(start, end),
+                message: message.to_owned(),
+                invalid,
+            });
         }
     }
 
@@ -110,7 +126,7 @@ impl<'a> Parser<'a> {
             };
             // Old compilers wrote debug information this way.
             if !b[start..].starts_with(b"@@DWARF") {
-                self.diagnose(start, end, "not understood at module level");
+                self.refuse(start, end, "not understood at module level");
             }
             return (end, ItemKind::Unknown);
         }
@@ -178,7 +194,7 @@ impl<'a> Parser<'a> {
             }
             last = i;
         }
-        self.diagnose(start, last, "unknown directive");
+        self.diagnose(start, last, "unknown directive", false);
         (last, ItemKind::Directive)
     }
 
@@ -186,7 +202,7 @@ impl<'a> Parser<'a> {
         match scan::statement(self.b, i) {
             End::Semicolon(end) => (end, ItemKind::Variable),
             other => {
-                self.diagnose(start, other.at(), OPEN_DECLARATION);
+                self.refuse(start, other.at(), OPEN_DECLARATION);
                 (other.at(), ItemKind::Unknown)
             }
         }
@@ -202,12 +218,12 @@ impl<'a> Parser<'a> {
             ..FunctionSyntax::default()
         };
         if h.name.start == h.name.end {
-            self.diagnose(start, h.end, "a function without a name");
+            self.refuse(start, h.end, "a function without a name");
         }
         if self.b.get(h.end) != Some(&b'{') {
             let end = if self.b.get(h.end) == Some(&b';') { h.end + 1 } else { h.end };
             if end == h.end {
-                self.diagnose(start, end, OPEN_HEADER);
+                self.refuse(start, end, OPEN_HEADER);
             }
             return (end, ItemKind::Declaration);
         }
@@ -227,7 +243,7 @@ impl<'a> Parser<'a> {
         loop {
             i = scan::trivia(b, i);
             let Some(c) = b.get(i) else {
-                self.diagnose(i, i, OPEN_BODY);
+                self.refuse(i, i, OPEN_BODY);
                 return b.len();
             };
             let start = i;
@@ -298,7 +314,7 @@ impl<'a> Parser<'a> {
                 }
                 _ => {
                     i = self.end_of_statement(start, i).max(start + 1);
-                    self.diagnose(start, i, "not understood in a function");
+                    self.refuse(start, i, "not understood in a function");
                     StatementKind::Unknown
                 }
             };
@@ -320,7 +336,7 @@ impl<'a> Parser<'a> {
                 while end > i && self.b[end - 1] <= b' ' {
                     end -= 1;
                 }
-                self.diagnose(start, end, "a statement without its `;`");
+                self.refuse(start, end, "a statement without its `;`");
                 end
             }
         }
