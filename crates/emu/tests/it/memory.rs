@@ -466,8 +466,8 @@ fn warps_that_nobody_asked_for_are_not_told() {
 
 #[test]
 fn variables_of_a_function_have_their_initial_values() {
-    let body = ".global .align 4 .b32 g[2] = {5, 6};\n.global .align 8 .u64 p = g;\nld.global.u32 %r1, [g+4];\n\
-         ld.global.u64 %rd2, [p];\nld.global.u32 %r2, [%rd2];\nmad.lo.u32 %r1, %r1, 100, %r2;\n\
+    let body = ".global .align 4 .b32 g[2] = {5, 6};\n.global .align 8 .u64 q = g;\nld.global.u32 %r1, [g+4];\n\
+         ld.global.u64 %rd2, [q];\nld.global.u32 %r2, [%rd2];\nmad.lo.u32 %r1, %r1, 100, %r2;\n\
          st.global.u32 [%rd0], %r1;";
     let case = Case { words: vec![0], ..Case::new(body).shape(1, 1) };
     assert_eq!(case.words(), [605]);

@@ -70,7 +70,7 @@ fn what_needs_32_lanes_is_refused_with_its_place() {
         "bar.warp.sync -1;",
         "mov.u32 %r1, %lanemask_eq;",
         "mov.b64 %rd2, {%lanemask_lt, %r1};",
-        "add.u32 %r1, %r0, %lanemask_ge;",
+        "mov.u32 %r1, %lanemask_ge;",
         "movmatrix.sync.aligned.m8n8.trans.b16 %r1, %r0;",
     ] {
         let e = wide(&format!("{instruction}\nst.global.u32 [%rd1], %r1;")).error();
