@@ -3,6 +3,7 @@
 use prlx_isa::amdgpu::inst::table::{Access, Role};
 use prlx_isa::amdgpu::inst::{Encoding, Field, Inst, Value};
 
+use super::convert::double;
 use super::memory::combine;
 use super::wave::{CLOCK, Counter, Wave};
 
@@ -97,7 +98,7 @@ impl Wave {
                 let compared = Value::Registers { bank, first: first + half, count: half };
                 if old == self.lane(compared, lane, wide)? { value } else { old }
             }
-            ("add", "f64") => (f64::from_bits(old) + f64::from_bits(value)).to_bits(),
+            ("add", "f64") => double(f64::from_bits(old) + f64::from_bits(value)),
             _ => {
                 let signed = operation.starts_with('s') && operation != "swap" || ty.starts_with('i');
                 let operation = match operation {

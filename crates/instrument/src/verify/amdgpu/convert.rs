@@ -16,10 +16,20 @@ pub(super) fn convert(into: &str, of: &str, a: u64) -> Option<u64> {
         "u32" => u64::from(value as u32),
         _ if signed(into) => u64::from((value as i32).cast_unsigned()),
         // Every source is exact as binary64, so this rounds once.
-        "f32" => u64::from((value as f32).to_bits()),
-        "f64" => value.to_bits(),
+        "f32" => single(value as f32),
+        "f64" => double(value),
         _ => return None,
     })
+}
+
+/// Bits of a result. All that are no numbers have the same, as their bits are nobody's promise.
+pub(super) fn single(value: f32) -> u64 {
+    u64::from(if value.is_nan() { f32::NAN.to_bits() } else { value.to_bits() })
+}
+
+/// The same of a binary64 result.
+pub(super) fn double(value: f64) -> u64 {
+    if value.is_nan() { f64::NAN.to_bits() } else { value.to_bits() }
 }
 
 /// The value of a binary16 number.

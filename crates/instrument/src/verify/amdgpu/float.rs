@@ -4,7 +4,7 @@
 //! The steps of a division do not scale. Where they would have to, the last step gives the quotient, whatever
 //! the steps before it have computed.
 
-use super::convert::convert;
+use super::convert::{convert, double, single};
 use super::wave::Operation;
 
 /// The operation of a name.
@@ -14,7 +14,7 @@ pub(super) fn operation(name: &str) -> Option<Operation> {
         (|$x:pat_param, $y:pat_param, $z:pat_param| $value:expr) => {
             |[x, y, z], _, _| {
                 let ($x, $y, $z) = (float(x), float(y), float(z));
-                (bits($value), false)
+                (single($value), false)
             }
         };
     }
@@ -26,8 +26,8 @@ pub(super) fn operation(name: &str) -> Option<Operation> {
         "v_rcp_f32" => single!(|x, _, _| 1.0 / x),
         "v_div_scale_f32" => single!(|x, _, _| x),
         "v_div_fixup_f32" => single!(|x, y, z| if usual(y) && usual(z) { x } else { z / y }),
-        "v_add_f64" => |[a, b, _], _, _| ((f64::from_bits(a) + f64::from_bits(b)).to_bits(), false),
-        "v_mul_f64" => |[a, b, _], _, _| ((f64::from_bits(a) * f64::from_bits(b)).to_bits(), false),
+        "v_add_f64" => |[a, b, _], _, _| (double(f64::from_bits(a) + f64::from_bits(b)), false),
+        "v_mul_f64" => |[a, b, _], _, _| (double(f64::from_bits(a) * f64::from_bits(b)), false),
         "v_cvt_f32_u32" => |[a, ..], _, _| converted("f32", "u32", a),
         "v_cvt_f32_i32" => |[a, ..], _, _| converted("f32", "i32", a),
         "v_cvt_f32_f64" => |[a, ..], _, _| converted("f32", "f64", a),
@@ -46,7 +46,7 @@ pub(super) fn operation(name: &str) -> Option<Operation> {
 /// `v_fma_f32` with negated operands.
 pub(super) fn fused([a, b, c]: [u64; 3], negated: u32) -> u64 {
     let value = |bits: u64, at: u32| if negated >> at & 1 == 1 { -float(bits) } else { float(bits) };
-    bits(value(a, 0).mul_add(value(b, 1), value(c, 2)))
+    single(value(a, 0).mul_add(value(b, 1), value(c, 2)))
 }
 
 /// Whether the steps of a division need no scale.
@@ -61,8 +61,4 @@ fn converted(into: &str, of: &str, a: u64) -> (u64, bool) {
 
 fn float(bits: u64) -> f32 {
     f32::from_bits(bits as u32)
-}
-
-fn bits(value: f32) -> u64 {
-    u64::from(value.to_bits())
 }

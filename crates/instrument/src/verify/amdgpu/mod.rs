@@ -67,7 +67,7 @@ pub(crate) fn verify(samples: &Samples, code: &InsertedPieces<'_>) -> Result<(),
             .entry(piece.function)
             .or_insert_with(|| names(&RegisterMap::of(function, code.lanes.into()), code.lanes.into()));
         let words = code.words.get(piece.words.clone()).unwrap_or_default();
-        let checked = decode(code, words).and_then(|insts| samples.check(piece, names, &insts));
+        let checked = decode(code, words).and_then(|insts| samples.check(code.target, piece, names, &insts));
         checked.map_err(|what| {
             format!("{}: {what}, in the code at word {}", function.name, piece.words.start)
         })?;

@@ -1,13 +1,13 @@
 //! Executes a piece of inserted code in sample states, and compares what it leaves with what it must do.
 
 use prlx_isa::amdgpu::inst::Value;
-use prlx_isa::amdgpu::{Register, inst::Reg};
+use prlx_isa::amdgpu::{Register, Target, inst::Reg};
 use rustc_hash::FxHashMap;
 
 use super::memory::{Memory, mix};
 use super::routine::{self, Row};
 use super::sample::{self, SAMPLES};
-use super::wave::{Counter, Step, Wave};
+use super::wave::{Counter, PLACE, Step, Wave};
 use crate::amdgpu::{Homes, Piece, ScalarHome, Special, VectorHome, Work};
 use crate::ptx::{KEPT_SPECIALS, Text, temporary_type};
 use crate::routines::{Line, lines, mentions};
@@ -27,7 +27,13 @@ impl Samples {
     }
 
     /// Checks a piece, whose instructions are `code`.
-    pub(super) fn check(&self, piece: &Piece, names: &Names, code: &[Step]) -> Result<(), String> {
+    pub(super) fn check(
+        &self,
+        target: Target,
+        piece: &Piece,
+        names: &Names,
+        code: &[Step],
+    ) -> Result<(), String> {
         let lines = match &piece.work {
             Work::Routine(text, _) => lines(&text.lines).map_err(|e| e.message)?,
             Work::Depart(_) | Work::Rejoin(_) => Vec::new(),
@@ -37,7 +43,7 @@ impl Samples {
         for (seed, (lanes, wave)) in (0..).zip(&self.waves) {
             let all = sample::Lanes { present: lanes.launched, exec: lanes.launched, ..*lanes };
             let lanes = if begins { &all } else { lanes };
-            let one = Trial { piece, names, lines: &lines, lanes, seed };
+            let one = Trial { target, piece, names, lines: &lines, lanes, seed };
             one.run(wave, code).map_err(|what| format!("{what} (sample {seed})"))?;
         }
         Ok(())
@@ -46,6 +52,7 @@ impl Samples {
 
 /// A piece in one sample.
 struct Trial<'t> {
+    target: Target,
     piece: &'t Piece,
     names: &'t Names,
     lines: &'t [Line<'t>],
@@ -180,6 +187,7 @@ impl Trial<'_> {
             registers: std::mem::take(&mut live.state),
             parameters: sample::PARAMETERS,
             warp: live.warp,
+            multiprocessor: multiprocessor(self.target),
             events: live.events,
             memory: wave.memory.clone(),
         };
@@ -266,6 +274,16 @@ impl Trial<'_> {
         }
         Ok(())
     }
+}
+
+/// The number of the multiprocessor: the fields that say where a wave runs, the first one lowest.
+fn multiprocessor(target: Target) -> u32 {
+    let (mut number, mut above) = (0, 0);
+    for field in target.multiprocessor() {
+        number |= (PLACE >> field.first & ((1 << field.bits) - 1)) << above;
+        above += field.bits;
+    }
+    number
 }
 
 /// A value of each lane of a wave.

@@ -10,9 +10,9 @@
 use rustc_hash::FxHashMap;
 
 use super::compare::compare;
-use super::convert::convert;
+use super::convert::{convert, double, single};
 use super::memory::{Memory, combine};
-use super::wave::{CLOCK, PLACE};
+use super::wave::CLOCK;
 use crate::routines::{Arg, GRID_WARP, Instruction, Line, own};
 
 /// A value of each lane.
@@ -32,6 +32,8 @@ pub(super) struct Lanes<'r> {
     /// Address of the hidden parameter.
     pub(super) parameters: u64,
     pub(super) warp: u32,
+    /// Number of the multiprocessor.
+    pub(super) multiprocessor: u32,
     /// Number of events of the wave so far, if `%clock` is that.
     pub(super) events: Option<u32>,
     pub(super) memory: Memory,
@@ -162,7 +164,9 @@ impl Lanes<'_> {
                 let value = CLOCK.wrapping_mul(prlx_isa::amdgpu::TIMER_TICK.into());
                 self.set(to, here, &[value; 64])
             }
-            ("mov", [Arg::Name(to), Arg::Name("%smid")]) => self.set(to, here, &[PLACE.into(); 64]),
+            ("mov", [Arg::Name(to), Arg::Name("%smid")]) => {
+                self.set(to, here, &[self.multiprocessor.into(); 64])
+            }
             ("activemask", [Arg::Name(to)]) => self.set(to, here, &[here; 64]),
             ("vote", [Arg::Name(to), Arg::Name(of), _]) => {
                 let mask = here & self.holds(of, false)?;
@@ -178,6 +182,16 @@ impl Lanes<'_> {
                 let values = if parts[0] == "mbcnt" { values } else { values.map(|value| value & all) };
                 let exchanged = exchange(&parts, &values, here).ok_or_else(|| unknown(inst))?;
                 self.set(to, here, &exchanged)
+            }
+            // The last operand is a register for what is between.
+            ("div", [Arg::Name(to), a, b, Arg::Name(spare)]) => {
+                let (a, b) = (self.value(a, false)?, self.value(b, false)?);
+                let mut out = [0; 64];
+                for lane in each(here) {
+                    out[lane] = operation(&parts, &[a[lane], b[lane]]).ok_or_else(|| unknown(inst))?;
+                }
+                self.registers.remove(own(spare).unwrap_or_default());
+                self.set(to, here, &out)
             }
             (_, [Arg::Name(to), rest @ ..]) => {
                 let values = rest.iter().enumerate();
@@ -255,7 +269,7 @@ impl Lanes<'_> {
                         old
                     }
                 }
-                ("add", None) if *ty == "f64" => (f64::from_bits(old) + f64::from_bits(value)).to_bits(),
+                ("add", None) if *ty == "f64" => double(f64::from_bits(old) + f64::from_bits(value)),
                 _ => combine(operation, old, value, 8 * size as u32, ty.starts_with('s'))
                     .ok_or_else(unknown)?,
             };
@@ -323,7 +337,6 @@ fn operation(parts: &[&str], values: &[u64]) -> Option<u64> {
     let signed = |value: u64| (value << (64 - bits)).cast_signed() >> (64 - bits);
     let float = |value: u64| f32::from_bits(value as u32);
     let wide = |value: u64| f64::from_bits(value);
-    let of32 = |value: f32| u64::from(value.to_bits());
     let sign = ty.starts_with('s');
     let get = |at: usize| values.get(at).copied().map(low);
     let a = *values.first()?;
@@ -343,12 +356,12 @@ fn operation(parts: &[&str], values: &[u64]) -> Option<u64> {
                 get(1)?
             }
         }
-        ("add", "f32", 2) => of32(float(a) + float(values[1])),
-        ("sub", "f32", 2) => of32(float(a) - float(values[1])),
-        ("mul", "f32", 2) => of32(float(a) * float(values[1])),
-        ("div", "f32", 2 | 3) => of32(float(a) / float(values[1])),
-        ("add", "f64", 2) => (wide(a) + wide(values[1])).to_bits(),
-        ("mul", "f64", 2) => (wide(a) * wide(values[1])).to_bits(),
+        ("add", "f32", 2) => single(float(a) + float(values[1])),
+        ("sub", "f32", 2) => single(float(a) - float(values[1])),
+        ("mul", "f32", 2) => single(float(a) * float(values[1])),
+        ("div", "f32", 2) => single(float(a) / float(values[1])),
+        ("add", "f64", 2) => double(wide(a) + wide(values[1])),
+        ("mul", "f64", 2) => double(wide(a) * wide(values[1])),
         ("cvt", _, 1) => converted(parts, a)?,
         ("mov", _, 1) => low(a),
         ("and", _, 2) => get(0)? & get(1)?,

@@ -58,7 +58,12 @@ impl Wave {
                 let bit = self.scalar(values[1], false)?;
                 (get(self, 0)? & !(1 << (bit & if wide { 63 } else { 31 })), None)
             }
-            ("s_getreg", 2) => (u64::from(PLACE), None),
+            ("s_getreg", 2) => {
+                // Number of the register, the first bit, and how many bits less one.
+                let code = get(self, 1)? as u32;
+                let (first, count) = (code >> 6 & 31, (code >> 11 & 31) + 1);
+                (u64::from(PLACE >> first) & ((1 << count) - 1), None)
+            }
             _ => return Err("the verifier knows no such instruction".to_owned()),
         };
         self.set_scalar(to, value & all, wide)?;

@@ -8,9 +8,9 @@
 //! # Limitations
 //! - Waits between instructions that hardware wants for other reasons are not modelled (`super` names what
 //!   checks them).
-//! - Clocks, timers and the number of the multiprocessor are fixed numbers.
+//! - Clocks, timers and hardware registers hold fixed numbers.
 
-use prlx_isa::amdgpu::inst::{Bank, Field, Inst, Reg, Value};
+use prlx_isa::amdgpu::inst::{Bank, Encoding, Field, Inst, Reg, Value};
 
 use super::memory::Memory;
 
@@ -101,8 +101,8 @@ pub(super) struct Wave {
 /// What special registers and timers read.
 pub(super) const CLOCK: u64 = 0x1234_5678_9abc;
 
-/// What the hardware register with the place of the wave reads.
-pub(super) const PLACE: u32 = 5;
+/// What hardware registers that say where the wave runs hold.
+pub(super) const PLACE: u32 = 0x5a5a_c3c5;
 
 impl Wave {
     pub(super) fn new(lanes: u32, memory: Memory) -> Wave {
@@ -187,7 +187,7 @@ impl Wave {
             self.wait(inst);
             return Ok(());
         }
-        if inst.access().is_some() {
+        if inst.access().is_some() || inst.encoding() == Some(Encoding::Smem) {
             return self.access(inst);
         }
         if name.starts_with("s_") { self.scalar_step(step) } else { self.vector_step(step) }
