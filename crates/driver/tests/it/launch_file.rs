@@ -220,12 +220,12 @@ fn errors_say_where_and_what_to_do() {
         (
             whole.replace("_Z5saxpyifPfS_", "axpy"),
             "a.toml:2: `kernel`: k.ptx has no kernel `axpy`",
-            "`_Z5saxpyifPfS_`",
+            "did you mean `saxpy`?",
         ),
         (
             whole.replace("kernel = '_Z5saxpyifPfS_'\n", ""),
             "k.ptx has 7 kernels",
-            "_Z5saxpyifPfS_, pair, two, counted, some, plain",
+            "they are saxpy, pair, two, counted, some, plain",
         ),
         (
             with(&ARGS[..2]),

@@ -124,7 +124,9 @@ impl Lanes<'_> {
             }
             ("st", [Arg::Address(base, offset), from]) => {
                 let at = self.named(base, false)?.map(|base| base.wrapping_add_signed(*offset));
-                self.store(ty, at, from, here)
+                // Instructions have no room for other offsets.
+                let near = (0..2048).contains(offset);
+                self.store(ty, at, near, from, here)
             }
             ("atom", [Arg::Name(to), Arg::Address(base, offset), values @ ..]) => {
                 let at = self.named(base, false)?.map(|base| base.wrapping_add_signed(*offset));
@@ -224,15 +226,19 @@ impl Lanes<'_> {
         Ok(())
     }
 
-    fn store(&mut self, ty: &str, at: Row, from: &Arg<'_>, here: u64) -> Result<(), String> {
+    fn store(&mut self, ty: &str, at: Row, near: bool, from: &Arg<'_>, here: u64) -> Result<(), String> {
         let size = size(ty)?;
         let sources: Result<Vec<Row>, String> = match from {
             Arg::Vector(names) => names.iter().map(|name| self.named(name, false)).collect(),
             other => self.value(other, false).map(|row| vec![row]),
         };
-        // Lanes store to one place only in samples. Then it matters that long words are stored one by one.
+        // Lanes store to one place only in samples. Then it matters how many words are stored at a time.
         let sources = sources?;
-        let rows = if size == 8 { 1 } else { sources.len() };
+        let rows = match (size, sources.len()) {
+            (8, _) => 1,
+            (_, 4) if !near => 2,
+            (_, all) => all,
+        };
         for (part, sources) in sources.chunks(rows).enumerate() {
             for lane in each(here) {
                 let at = at[lane].wrapping_add(size * (part * rows) as u64);
