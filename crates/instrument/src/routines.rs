@@ -133,6 +133,14 @@ fn argument(text: &str) -> Option<Arg<'_>> {
     Some(text.strip_prefix('!').map_or(Arg::Name(text), Arg::Not))
 }
 
+/// The instructions of a routine.
+pub fn instructions<'l>(lines: &'l [Line<'l>]) -> impl Iterator<Item = &'l Instruction<'l>> {
+    lines.iter().filter_map(|line| match line {
+        Line::Inst(inst) => Some(inst),
+        Line::Label(_) => None,
+    })
+}
+
 /// Names that an instruction reads and writes as registers, each with whether it is written.
 pub fn mentions<'a>(inst: &'a Instruction<'a>) -> Vec<(&'a str, bool)> {
     let mut out: Vec<(&str, bool)> = inst.guard.iter().map(|(name, _)| (*name, false)).collect();

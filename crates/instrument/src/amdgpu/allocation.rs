@@ -11,7 +11,7 @@ use super::numbers::{Place, Set, Used};
 use super::registers::Registers;
 use super::spill::Taker;
 use crate::ptx::temporary_type;
-use crate::routines::{Arg, Line, mentions, own};
+use crate::routines::{Arg, Line, instructions, mentions, own};
 
 /// What the names of a routine mean that are none of its own.
 pub(super) struct Names<'n> {
@@ -47,7 +47,7 @@ pub(crate) enum Special {
 /// Registers that a routine reads and that are none of its own: those of the function, and those in which
 /// hardware hands over special registers.
 pub(super) fn outer_registers(lines: &[Line<'_>], names: &Names<'_>) -> Set {
-    let insts = lines.iter().filter_map(|line| if let Line::Inst(inst) = line { Some(inst) } else { None });
+    let insts = instructions(lines);
     let read: Vec<&str> = insts.flat_map(mentions).map(|(name, _)| name).collect();
     let mut out = Set::default();
     for name in &read {

@@ -28,7 +28,7 @@ use super::numbers::Used;
 use super::registers::Registers;
 use super::spill::Swap;
 use crate::ptx::GRID_WARP;
-use crate::routines::{Arg, Instruction, Line, mentions};
+use crate::routines::{Arg, Instruction, Line, instructions, mentions};
 
 /// Compiles a routine.
 ///
@@ -101,11 +101,8 @@ impl<'c> Compiler<'c> {
         fused: &FxHashSet<usize>,
         scc_is_live: bool,
     ) -> Result<(), String> {
-        let simple = fused.len() * 2 == lines.len() && !lines.iter().any(|line| self.compares(line));
-        let reads_scc = lines.iter().any(|line| match line {
-            Line::Inst(inst) => mentions(inst).iter().any(|(name, _)| *name == "scc"),
-            Line::Label(_) => false,
-        });
+        let simple = fused.len() * 2 == lines.len() && !instructions(lines).any(|inst| self.compares(inst));
+        let reads_scc = instructions(lines).flat_map(mentions).any(|(name, _)| name == "scc");
         let keeps_scc = reads_scc || scc_is_live && !simple;
         self.registers.enter(self.asm, keeps_scc);
         if self.reads_registers(lines) {
@@ -164,17 +161,16 @@ impl<'c> Compiler<'c> {
         Ok(())
     }
 
-    /// Whether a line reads a predicate that takes a comparison, which changes SCC.
-    fn compares(&self, line: &Line<'_>) -> bool {
-        let Line::Inst(Instruction { guard: Some((name, _)), .. }) = line else { return false };
-        let register = self.names.function.get(&((*name).to_owned(), true));
+    /// Whether an instruction has a guard that takes a comparison, which changes SCC.
+    fn compares(&self, inst: &Instruction<'_>) -> bool {
+        let Some((name, _)) = inst.guard else { return false };
+        let register = self.names.function.get(&(name.to_owned(), true));
         matches!(register, Some(Register::AnyVcc | Register::AnyExec))
     }
 
     /// Whether the routine reads registers of the function that a load may not have written yet.
     fn reads_registers(&self, lines: &[Line<'_>]) -> bool {
-        let insts =
-            lines.iter().filter_map(|line| if let Line::Inst(inst) = line { Some(inst) } else { None });
+        let insts = instructions(lines);
         let mut read = insts.flat_map(mentions).map(|(name, _)| (name.to_owned(), false));
         read.any(|name| matches!(self.names.function.get(&name), Some(Register::Word(_))))
     }

@@ -116,14 +116,22 @@ impl Added<'_> {
     fn group(&mut self, group: &[usize]) -> Result<(), String> {
         let is_kernel = |f: &&usize| self.module.functions[**f].kind == FunctionKind::Kernel;
         let kernels: Vec<usize> = group.iter().filter(is_kernel).copied().collect();
-        let Err(why) = self.try_group(group, None, kernels.len() == 1)? else { return Ok(()) };
+        let why = match self.try_group(group, None, kernels.len() == 1) {
+            Ok(()) => return Ok(()),
+            Err(Misfit::Wrong(what)) => return Err(what),
+            Err(why) => why,
+        };
         for kernel in kernels.iter().copied() {
-            let why = match kernels.len() {
+            let result = match kernels.len() {
                 1 => Err(why.clone()),
-                _ => self.try_group(&called_by(self.module, kernel), Some(kernel), true)?,
+                _ => self.try_group(&called_by(self.module, kernel), Some(kernel), true),
             };
-            if let Err(why) = why {
-                self.refused.push((self.module.functions[kernel].name.clone(), why));
+            match result {
+                Ok(()) => {}
+                Err(Misfit::Wrong(what)) => return Err(what),
+                Err(why) => {
+                    self.refused.push((self.module.functions[kernel].name.clone(), why.to_string()));
+                }
             }
         }
         Ok(())
@@ -138,16 +146,8 @@ impl Added<'_> {
         }
     }
 
-    /// Adds a group of functions in the first way in which it fits, or says why it does not.
-    ///
-    /// # Errors
-    /// If inserted code does not do what it must.
-    fn try_group(
-        &mut self,
-        members: &[usize],
-        of: Option<usize>,
-        may_spill: bool,
-    ) -> Result<Result<(), String>, String> {
+    /// Adds a group of functions in the first way in which it fits.
+    fn try_group(&mut self, members: &[usize], of: Option<usize>, may_spill: bool) -> Result<(), Misfit> {
         let mut how = How { of, ..How::default() };
         let choice = self.plan.request.registers;
         how.spills = choice != RegisterChoice::Free;
@@ -157,9 +157,7 @@ impl Added<'_> {
                 Err(Misfit::Unreached) if !how.far => how.far = true,
                 Err(Misfit::Registers(Bank::Scalar)) if !how.borrows => how.borrows = true,
                 Err(Misfit::Registers(Bank::Vector)) if may_spill && !how.spills => how.spills = true,
-                Err(Misfit::Wrong(what)) => return Err(what),
-                Err(misfit) => return Ok(Err(misfit.to_string())),
-                Ok(()) => return Ok(Ok(())),
+                result => return result,
             }
         }
     }

@@ -10,7 +10,7 @@ pub(super) enum Bank {
 }
 
 /// Why a group is not copied.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Misfit {
     /// A branch does not reach its target.
     Unreached,

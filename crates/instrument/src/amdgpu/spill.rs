@@ -25,7 +25,7 @@ use super::liveness::Place as CodePlace;
 use super::misfit::{self, Misfit};
 use super::numbers::{Place, Set};
 use crate::ptx::KEPT_SPECIALS;
-use crate::routines::{Line, mentions, own};
+use crate::routines::{Line, instructions, mentions, own};
 
 /// Where slots are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -205,8 +205,7 @@ impl Spill {
         let label = taker.take(1)?;
         let mut swap = Swap::new(self);
         let mut state = FxHashMap::default();
-        let insts =
-            lines.iter().filter_map(|line| if let Line::Inst(inst) = line { Some(inst) } else { None });
+        let insts = instructions(lines);
         for (name, written) in insts.flat_map(mentions) {
             let kept = || KEPT_SPECIALS.iter().find(|(special, _)| *special == name).map(|(_, kept)| *kept);
             let found = own(name).or_else(kept).and_then(|own| self.state.get_key_value(own));

@@ -23,7 +23,7 @@ impl Wave {
             return Err("the verifier knows no such access".to_owned());
         }
         self.set_scalar(to, CLOCK, true)?;
-        self.pending.extend(to.registers().into_iter().map(|reg| (reg, Counter::Scalar)));
+        self.will_write(to, Counter::Scalar);
         Ok(())
     }
 
@@ -69,7 +69,7 @@ impl Wave {
             }
         }
         if let Some(to) = result {
-            self.pending.extend(to.registers().into_iter().map(|reg| (reg, Counter::Vector)));
+            self.will_write(to, Counter::Vector);
         }
         Ok(())
     }
@@ -140,7 +140,7 @@ impl Wave {
             }
         }
         if load {
-            self.pending.extend(data.registers().into_iter().map(|reg| (reg, Counter::Vector)));
+            self.will_write(data, Counter::Vector);
         }
         Ok(())
     }

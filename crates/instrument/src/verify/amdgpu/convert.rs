@@ -22,7 +22,7 @@ pub(super) fn convert(into: &str, of: &str, a: u64) -> Option<u64> {
     })
 }
 
-/// Bits of a result. All that are no numbers have the same, as their bits are nobody's promise.
+/// Bits of a result. All NaN results have the same bits here, as neither side defines them.
 pub(super) fn single(value: f32) -> u64 {
     u64::from(if value.is_nan() { f32::NAN.to_bits() } else { value.to_bits() })
 }

@@ -2,13 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-/// A pseudo-random value.
-pub(super) fn mix(seed: u64) -> u64 {
-    let x = (seed ^ seed >> 29).wrapping_add(0x9E37_79B9_7F4A_7C15);
-    let x = (x ^ x >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    let x = (x ^ x >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-    x ^ x >> 31
-}
+use crate::verify::machine::mix;
 
 /// Memory whose copies begin with the same content.
 #[derive(Clone, Debug, Default)]

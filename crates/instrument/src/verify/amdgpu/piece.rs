@@ -4,13 +4,14 @@ use prlx_isa::amdgpu::inst::Value;
 use prlx_isa::amdgpu::{Register, Target, inst::Reg};
 use rustc_hash::FxHashMap;
 
-use super::memory::{Memory, mix};
+use super::memory::Memory;
 use super::routine::{self, Row};
 use super::sample::{self, SAMPLES};
-use super::wave::{Counter, PLACE, Step, Wave};
+use super::wave::{Counter, PLACE, Step, Wave, each};
 use crate::amdgpu::{Homes, Piece, ScalarHome, Special, VectorHome, Work};
 use crate::ptx::{KEPT_SPECIALS, Text, temporary_type};
-use crate::routines::{Line, lines, mentions};
+use crate::routines::{Line, instructions, lines, mentions};
+use crate::verify::machine::mix;
 
 /// Registers of a function by name, and whether it is a predicate.
 pub(super) type Names = FxHashMap<(String, bool), Register>;
@@ -139,8 +140,7 @@ impl Trial<'_> {
 
     /// Registers of the function that the routine reads: a load may still write them.
     fn late(&self) -> Vec<(Reg, Counter)> {
-        let insts =
-            self.lines.iter().filter_map(|line| if let Line::Inst(i) = line { Some(i) } else { None });
+        let insts = instructions(self.lines);
         let read = insts.flat_map(mentions).filter_map(|(name, _)| self.names.get(&(name.to_owned(), false)));
         let late = read.filter_map(|register| match register {
             Register::Word(reg @ Reg::V(_)) => Some(vec![(*reg, Counter::Vector), (*reg, Counter::Scalar)]),
@@ -367,10 +367,6 @@ fn get_vector(wave: &Wave, home: VectorHome, lane: usize) -> u32 {
 
 fn halves(value: u64) -> [u32; 2] {
     [value as u32, (value >> 32) as u32]
-}
-
-fn each(mask: u64) -> impl Iterator<Item = usize> {
-    (0..64).filter(move |lane| mask >> lane & 1 == 1)
 }
 
 /// A register as an operand.

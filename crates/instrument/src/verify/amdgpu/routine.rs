@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 use super::compare::compare;
 use super::convert::{convert, double, single};
 use super::memory::{Memory, combine};
-use super::wave::CLOCK;
+use super::wave::{CLOCK, each};
 use crate::routines::{Arg, GRID_WARP, Instruction, Line, own};
 
 /// A value of each lane.
@@ -315,11 +315,6 @@ fn exchange(parts: &[&str], values: &Row, here: u64) -> Option<Row> {
 /// Whether an operand behind the result is a predicate.
 fn reads_predicate(parts: &[&str], at: usize) -> bool {
     parts.last() == Some(&"pred") || matches!(parts[0], "setp" | "selp") && at == 2
-}
-
-/// Lanes of a mask.
-fn each(mask: u64) -> impl Iterator<Item = usize> {
-    (0..64).filter(move |lane| mask >> lane & 1 == 1)
 }
 
 fn unknown(inst: &Instruction<'_>) -> String {

@@ -2,8 +2,9 @@
 
 use prlx_trace::device::{Context, HiddenParameter, LaunchSize, MAGAZINE_COUNT};
 
-use super::memory::{Memory, mix};
+use super::memory::Memory;
 use super::wave::Wave;
+use crate::verify::machine::mix;
 
 /// Number of states that each piece is executed in.
 pub(super) const SAMPLES: u64 = 8;

@@ -296,11 +296,20 @@ impl Wave {
         Ok(())
     }
 
+    /// A load writes these registers later.
+    pub(super) fn will_write(&mut self, to: Value, counter: Counter) {
+        self.pending.extend(to.registers().into_iter().map(|reg| (reg, counter)));
+    }
+
     /// Lanes in EXEC.
     pub(super) fn active(&self) -> impl Iterator<Item = usize> + use<> {
-        let exec = self.exec;
-        (0..64usize).filter(move |lane| exec >> lane & 1 == 1)
+        each(self.exec)
     }
+}
+
+/// Lanes of a mask.
+pub(super) fn each(mask: u64) -> impl Iterator<Item = usize> {
+    (0..64).filter(move |lane| mask >> lane & 1 == 1)
 }
 
 /// Bits of a floating-point constant by its code: 0.5, -0.5, 1, -1, 2, -2, 4, -4, and 1/(2 pi).
