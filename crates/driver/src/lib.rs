@@ -10,7 +10,8 @@
 //! | [`element`], [`npy`], [`tensor_map`], [`buffer_content`], [`random`] | the data of arguments |
 //! | [`signature`] | parameters and launch limits that a kernel declares |
 //! | [`run`](mod@run) | runs a job's original kernel and compares its outputs |
-//! | `record` | runs a job's instrumented kernel, and measures what recording costs |
+//! | [`queue`] | what recording a program needs of a GPU's API, as a trait |
+//! | [`record`](mod@record) | records one launch of a job, or all launches of a program |
 //! | [`files`] | reads input files and writes output files |
 //! | [`decode`] | decodes what a kernel recorded into streams of warps |
 //! | [`digest`] | digests of memory |
@@ -18,7 +19,7 @@
 //! | [`workers`] | the worker threads of this process |
 //! | [`session`] | recordings of whole programs |
 //! | [`assemble`] | assembles PTX with NVIDIA's assemblers |
-//! | [`cuda`] | the CUDA driver: calls, devices, the recorder of programs |
+//! | [`cuda`] | the CUDA driver: calls, devices |
 //!
 //! # Invariants
 //! - Everything that is allocated on a device is freed on every way out, also after errors.
@@ -36,8 +37,9 @@ pub mod job;
 mod launch_file;
 pub mod npy;
 pub mod occupancy;
+pub mod queue;
 pub mod random;
-mod record;
+pub mod record;
 pub mod run;
 pub mod session;
 pub mod signature;

@@ -21,7 +21,7 @@
 //!   warning is printed, and recording stops (`panic_guard`).
 //! - Each of the program's calls is made exactly once. Its arguments are the program's own, except where code
 //!   or parameters are replaced.
-//! - The library never waits for the program's streams. [`prlx_driver::cuda::recorder`] lists what it puts
+//! - The library never waits for the program's streams. [`prlx_driver::record::program`] lists what it puts
 //!   into them.
 //! - A process that was forked after CUDA was used is left alone.
 //!

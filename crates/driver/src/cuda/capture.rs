@@ -13,9 +13,9 @@
 
 use super::calls::pointer;
 use super::pointee_digest::shares;
-use crate::cuda::library::failure::Failure;
 use crate::cuda::library::open::Library;
 use crate::launch_file::CapturedBuffer;
+use crate::queue::Failure;
 
 /// Waits for the device and copies the memory behind a launch's pointers. `params` is the parameter buffer,
 /// and `places` has offset and size of each parameter. The launch's context must be the calling thread's

@@ -25,17 +25,18 @@ use crate::assemble::assemblers::Assemblers;
 use crate::assemble::register_budget::RegisterBudget;
 use crate::assemble::tool::AssembleError;
 use crate::cuda::calls::{attribute, function};
-use crate::cuda::error_codes::{COOPERATIVE_LAUNCH_TOO_LARGE, lookup};
+use crate::cuda::error_codes::{COOPERATIVE_LAUNCH_TOO_LARGE, lookup, sticky};
 use crate::cuda::gpus::{Gpu, gpu};
-use crate::cuda::library::failure::{Failure, sticky};
-use crate::cuda::library::handles::{Context, Device, Function, Module};
 use crate::cuda::library::launch::{Params, Shape};
 use crate::cuda::library::mapped::MappedBuffer;
+use crate::cuda::library::modules::Device;
 use crate::cuda::library::open::Library;
 use crate::driver::{
     DeviceInfo, DevicePtr, Driver, LaunchConfig, LaunchStats, ModuleCode, ModuleHandle, ResourceUsage,
 };
 use crate::error::{Error, ErrorKind};
+use crate::queue::handles::{Context, Function, Module};
+use crate::queue::{Failure, HostMemory};
 use crate::signature::{Signature, cluster_unit};
 use crate::tensor_map::{BYTES, TensorMap};
 

@@ -84,6 +84,11 @@ codes! {
 /// Not all CTAs of a cooperative launch can be resident at the same time.
 pub const COOPERATIVE_LAUNCH_TOO_LARGE: i32 = 720;
 
+/// Whether a failure with this code leaves the context unusable, because a kernel failed instead of the call.
+pub fn sticky(code: i32) -> bool {
+    lookup(code).is_some_and(|c| matches!(c.kind, ErrorKind::Fault | ErrorKind::Stuck))
+}
+
 /// Looks up an error code.
 pub fn lookup(code: i32) -> Option<&'static Code> {
     CODES.iter().find(|c| c.code == code)

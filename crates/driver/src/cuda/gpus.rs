@@ -1,10 +1,10 @@
 //! Lists the CUDA driver and its devices, without creating a context.
 
 use crate::cuda::calls::attribute;
-use crate::cuda::library::failure::Failure;
-use crate::cuda::library::handles::Device;
+use crate::cuda::library::modules::Device;
 use crate::cuda::library::open::Library;
 use crate::error::Error;
+use crate::queue::Failure;
 
 /// The installed CUDA driver and its devices.
 #[derive(Clone, PartialEq, Eq, Debug)]

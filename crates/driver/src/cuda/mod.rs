@@ -10,7 +10,8 @@
 //! | [`image`] | the length of images in memory |
 //! | [`capture`] | copies of the memory that a launch's pointers lead to |
 //! | [`pointee_digest`] | digests of the memory that a launch's pointers lead to |
-//! | [`recorder`] | records the launches of a program |
+//! | `launch_hashes` | the kernel that hashes launches |
+//! | `queue` | streams, events and copies, as the recorder of programs uses them |
 
 pub mod calls;
 pub mod capture;
@@ -19,17 +20,19 @@ pub mod error_codes;
 mod functions;
 mod gpus;
 pub mod image;
+mod launch_hashes;
 mod library;
 pub mod pointee_digest;
-pub mod recorder;
+mod queue;
 mod sum_text;
 mod table;
 mod tiled_map;
 
 pub use device::Cuda;
+pub use error_codes::sticky;
 pub use functions::Functions;
 pub use gpus::{CudaInstallation, Gpu, installation};
-pub use library::{
-    Context, Event, Failure, Library, MappedBuffer, PinnedBuffer, PointerInfo, Stream, VARIABLE, sticky,
-};
+pub use launch_hashes::LAUNCH_HASHES;
+pub use library::{Library, PointerInfo, VARIABLE};
+pub use queue::CudaQueue;
 pub use tiled_map::TiledMapCall;

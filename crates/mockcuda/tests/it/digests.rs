@@ -3,9 +3,10 @@
 
 use std::sync::MutexGuard;
 
+use prlx_driver::cuda::Library;
 use prlx_driver::cuda::pointee_digest::{DigestStart, Digests, PTX, PendingDigest};
-use prlx_driver::cuda::{Library, Stream};
 use prlx_driver::digest::memory;
+use prlx_driver::queue::Stream;
 use prlx_trace::launch::Pointee;
 
 use crate::turn;

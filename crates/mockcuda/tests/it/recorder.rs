@@ -8,11 +8,11 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use prlx_driver::cuda::calls::{LaunchConfig, extra};
-use prlx_driver::cuda::recorder::{
-    Counts, Finished, LAUNCH_HASHES, MAX_COPY_WAIT, MAX_LAUNCH_WAIT, NodeId, Recorder, RecorderMemory,
-    UnrecordedReason,
+use prlx_driver::cuda::{CudaQueue, LAUNCH_HASHES, Library};
+use prlx_driver::queue::{Context, Queue, Stream};
+use prlx_driver::record::program::{
+    Counts, Finished, MAX_COPY_WAIT, MAX_LAUNCH_WAIT, NodeId, Recorder, RecorderMemory, UnrecordedReason,
 };
-use prlx_driver::cuda::{Context, Library, Stream};
 use prlx_driver::{Driver, ModuleCode, digest};
 use prlx_emu::{Emulator, Options};
 use prlx_instrument::Rewrite;
@@ -130,16 +130,14 @@ impl App {
         let to = Arc::clone(&all);
         let RecordingRequest { level, launch_hashes, .. } = self.rewritten.plan.request;
         let hashes = launch_hashes.then_some(LAUNCH_HASHES.as_bytes());
-        let recorder = Recorder::new(
-            self.library,
-            self.handle(),
-            (level, hashes),
-            memory(device, device),
-            move |finished| {
+        let recorder =
+            Recorder::new(self.queue(), (level, hashes), memory(device, device), move |finished| {
                 to.lock().unwrap().push(finished);
-            },
-        );
+            });
         (recorder.unwrap(), all)
+    }
+    fn queue(&self) -> Arc<dyn Queue> {
+        Arc::new(CudaQueue::new(self.library, self.handle()))
     }
     #[expect(unsafe_code, reason = "handles of the program's")]
     fn handle(&self) -> Context {
@@ -768,19 +766,13 @@ fn who_takes_launches_slowly_stops_nobody() {
     let (go, wait) = std::sync::mpsc::channel::<()>();
     let all = Arc::new(Mutex::new(Vec::new()));
     let to = Arc::clone(&all);
-    let recorder = Recorder::new(
-        app.library,
-        app.handle(),
-        (Level::Path, None),
-        memory(SMALL, SMALL),
-        move |finished| {
-            // The first is kept until the program has made all its launches.
-            if to.lock().unwrap().is_empty() {
-                wait.recv().unwrap();
-            }
-            to.lock().unwrap().push(finished);
-        },
-    );
+    let recorder = Recorder::new(app.queue(), (Level::Path, None), memory(SMALL, SMALL), move |finished| {
+        // The first is kept until the program has made all its launches.
+        if to.lock().unwrap().is_empty() {
+            wait.recv().unwrap();
+        }
+        to.lock().unwrap().push(finished);
+    });
     let (recorder, plan, stream) = (recorder.unwrap(), app.plan(), app.stream());
     let start = Instant::now();
     let recorded = (0..200).filter(|&i| app.recorded(&recorder, &plan, i, 10, stream)).count();
@@ -915,9 +907,7 @@ fn who_waits_often_does_not_wait_long() {
     let app = App::start();
     let (go, wait) = std::sync::mpsc::channel::<()>();
     let recorder =
-        Recorder::new(app.library, app.handle(), (Level::Path, None), memory(SMALL, 1), move |_| {
-            wait.recv().unwrap_or(())
-        });
+        Recorder::new(app.queue(), (Level::Path, None), memory(SMALL, 1), move |_| wait.recv().unwrap_or(()));
     let (recorder, plan, stream) = (recorder.unwrap(), app.plan(), app.stream());
     // The host has no room for a second batch as long as nobody takes the first: nothing is brought in.
     let start = Instant::now();

@@ -4,7 +4,7 @@ use std::ffi::c_void;
 use std::sync::Arc;
 
 use prlx_driver::cuda::pointee_digest::Digests;
-use prlx_driver::cuda::recorder::Recorder;
+use prlx_driver::record::program::Recorder;
 
 /// The recorder of one context, with what the recording says about the context.
 pub struct ContextRecorder {

@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use prlx_driver::cuda::Functions;
-use prlx_driver::cuda::recorder::TimeSpent;
+use prlx_driver::record::program::TimeSpent;
 
 use crate::log;
 use crate::recording::context_recorder::ContextRecorder;

@@ -11,9 +11,9 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use prlx_driver::cuda::Stream;
 use prlx_driver::cuda::pointee_digest::{DigestStart, Digests, PendingDigest};
-use prlx_driver::cuda::recorder::MAX_LAUNCH_WAIT;
+use prlx_driver::queue::Stream;
+use prlx_driver::record::program::MAX_LAUNCH_WAIT;
 use prlx_trace::launch::Pointee;
 use prlx_trace::{Launch, Streams};
 

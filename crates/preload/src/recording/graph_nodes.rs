@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use prlx_driver::cuda::recorder::NodeId;
+use prlx_driver::record::program::NodeId;
 
 use crate::recording::context_recorder::ContextRecorder;
 use crate::recording::launch_shape::Shape;

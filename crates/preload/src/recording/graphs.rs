@@ -11,8 +11,9 @@ use std::ffi::c_void;
 use std::sync::Arc;
 use std::time::Instant;
 
-use prlx_driver::cuda::recorder::Replay;
-use prlx_driver::cuda::{Functions, Stream};
+use prlx_driver::cuda::Functions;
+use prlx_driver::queue::Stream;
+use prlx_driver::record::program::Replay;
 use prlx_plan::{FunctionPlan, Plan};
 use prlx_trace::kernel::Function;
 use prlx_trace::launch::Origin;

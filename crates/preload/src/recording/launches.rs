@@ -11,8 +11,9 @@ use std::ffi::c_void;
 use std::sync::Arc;
 use std::time::Instant;
 
-use prlx_driver::cuda::recorder::Ticket;
-use prlx_driver::cuda::{Functions, Stream, sticky};
+use prlx_driver::cuda::{Functions, sticky};
+use prlx_driver::queue::Stream;
+use prlx_driver::record::program::Ticket;
 use prlx_trace::device::HiddenParameter;
 use prlx_trace::launch::ArgInfo;
 use prlx_trace::{Launch, Streams};

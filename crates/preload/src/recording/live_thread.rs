@@ -17,7 +17,7 @@ use std::io::{BufWriter, Write};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use prlx_driver::cuda::recorder::Running;
+use prlx_driver::record::program::Running;
 use prlx_driver::workers::WORKERS;
 use prlx_plan::Plan;
 use prlx_trace::{ModuleId, Recording, Trace};

@@ -13,8 +13,9 @@ use std::time::Instant;
 
 use prlx_driver::cuda::calls::stream;
 use prlx_driver::cuda::pointee_digest::Digests;
-use prlx_driver::cuda::recorder::{Finished, LAUNCH_HASHES, Recorder, RecorderMemory};
-use prlx_driver::cuda::{Context, Functions, Library, Stream, pointee_digest};
+use prlx_driver::cuda::{CudaQueue, Functions, LAUNCH_HASHES, Library, pointee_digest};
+use prlx_driver::queue::{Context, Stream};
+use prlx_driver::record::program::{Finished, Recorder, RecorderMemory};
 use prlx_driver::session::{LaunchFilterState, LaunchPartState, Options};
 use prlx_isa::image::Target;
 use prlx_trace::ids::{Nanos, RangeId};
@@ -138,7 +139,9 @@ impl Session {
         };
         let hashes = options.launch_hashes.then(|| self.own_code(LAUNCH_HASHES, ordinal)).flatten();
         let kept = (options.level, hashes.as_deref());
-        let recorder = Library::open().and_then(|l| Recorder::new(l, context, kept, memory, sink));
+        let recorder = Library::open().and_then(|library| {
+            Recorder::new(Arc::new(CudaQueue::new(library, context)), kept, memory, sink)
+        });
         match recorder {
             Ok(recorder) => {
                 recorder.set_table_interval(options.interval);
@@ -405,7 +408,9 @@ fn device_memory(real: &Functions, options: &Options) -> u64 {
     if options.probe.is_some() || unsafe { (real.cuMemGetInfo_v2)(&mut free, &mut all) } != 0 {
         return DEVICE_MEMORY;
     }
-    (free as u64 / 8).clamp(DEVICE_MEMORY, MAX_DEVICE_MEMORY)
+    // On a device that is nearly full, the program needs the rest.
+    let free = free as u64;
+    (free / 8).clamp(DEVICE_MEMORY.min(free / 2), MAX_DEVICE_MEMORY)
 }
 
 /// Bytes of the memory for recording that the tables of a probe program get: most of it if the program has no

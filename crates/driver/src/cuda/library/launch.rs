@@ -6,10 +6,10 @@ use std::ptr::null_mut;
 
 use crate::cuda::calls::launch::{CLUSTER_DIMENSION, COOPERATIVE};
 use crate::cuda::calls::{LaunchAttribute, LaunchConfig, extra};
-use crate::cuda::library::failure::Failure;
-use crate::cuda::library::handles::{Event, Function};
 use crate::cuda::library::modules::number;
 use crate::cuda::library::open::Library;
+use crate::queue::Failure;
+use crate::queue::handles::{Event, Function};
 
 /// Shape of a launch, as CUDA expects it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

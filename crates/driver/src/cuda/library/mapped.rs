@@ -12,8 +12,8 @@ use std::ptr::null_mut;
 
 use memmap2::MmapMut;
 
-use crate::cuda::library::failure::Failure;
 use crate::cuda::library::open::Library;
+use crate::queue::{Failure, HostMemory};
 
 /// Flags of `cuMemHostRegister`: usable in every context, with a device address
 /// (`CU_MEMHOSTREGISTER_PORTABLE`, `CU_MEMHOSTREGISTER_DEVICEMAP`).
@@ -40,11 +40,6 @@ impl MappedBuffer {
         let mut mapped = MappedBuffer { library, memory: Some(memory), bytes, device: 0 };
         call!(library.cuMemHostGetDevicePointer_v2(&mut mapped.device, at.cast(), 0))?;
         Ok(mapped)
-    }
-
-    /// Device address of the first byte.
-    pub fn device(&self) -> u64 {
-        self.device
     }
 
     fn at(&self) -> *const u8 {
@@ -80,10 +75,14 @@ impl MappedBuffer {
         }
         true
     }
+}
 
-    /// Copies `bytes` bytes from device address `at` on. Returns `None` if they are not all in this buffer,
-    /// or if there is no memory for the copy.
-    pub fn copy(&self, at: u64, bytes: u64) -> Option<Vec<u8>> {
+impl HostMemory for MappedBuffer {
+    fn device(&self) -> u64 {
+        self.device
+    }
+
+    fn copy(&self, at: u64, bytes: u64) -> Option<Vec<u8>> {
         let bytes = usize::try_from(bytes).ok()?;
         let mut copy = Vec::new();
         copy.try_reserve_exact(bytes).ok()?;

@@ -22,19 +22,13 @@
 
 #[macro_use]
 mod call;
-pub(crate) mod failure;
-pub(crate) mod handles;
 pub(crate) mod launch;
 pub(crate) mod mapped;
-mod modules;
+pub(crate) mod modules;
 pub(crate) mod open;
 pub(crate) mod pinned;
 pub(crate) mod pointers;
-mod streams;
+pub(crate) mod streams;
 
-pub use failure::{Failure, sticky};
-pub use handles::{Context, Event, Stream};
-pub use mapped::MappedBuffer;
 pub use open::{Library, VARIABLE};
-pub use pinned::PinnedBuffer;
 pub use pointers::PointerInfo;

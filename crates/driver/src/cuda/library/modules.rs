@@ -5,13 +5,17 @@ use std::ffi::{CString, c_void};
 use std::ptr::null_mut;
 
 use crate::cuda::calls::{TENSOR_TYPES, jit, limit};
-use crate::cuda::library::failure::Failure;
-use crate::cuda::library::handles::{Context, Device, Function, Module};
 use crate::cuda::library::open::Library;
+use crate::queue::Failure;
+use crate::queue::handles::{Context, Function, Module};
 use crate::tensor_map::{BYTES, Swizzle, TensorMap};
 
 /// Size in bytes of the buffer for messages of the JIT compiler.
 const LOG: usize = 16 << 10;
+
+/// A device, by its number in the driver.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Device(pub(super) i32);
 
 impl Library {
     /// Number of devices.

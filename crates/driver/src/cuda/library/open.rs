@@ -8,9 +8,10 @@ use std::ptr::null;
 
 use libloading::Library as Dynamic;
 
+use crate::cuda::error_codes::lookup;
 use crate::cuda::functions::Functions;
-use crate::cuda::library::failure::Failure;
 use crate::error::{Error, ErrorKind};
+use crate::queue::Failure;
 
 /// Environment variable: path of the library to use instead of the system's. Tests load a mock with it.
 pub const VARIABLE: &str = "PRLX_LIBCUDA";
@@ -118,7 +119,8 @@ impl Library {
         let name = text(self.functions.cuGetErrorName).unwrap_or_else(|| format!("CUDA error {code}"));
         let text =
             text(self.functions.cuGetErrorString).unwrap_or_else(|| "the driver has no words for it".into());
-        Failure { call, code, name, text, log: String::new() }
+        let (kind, help) = lookup(code).map_or((ErrorKind::Device, ""), |c| (c.kind, c.help));
+        Failure { call, code, name, text, kind, help, log: String::new() }
     }
 
     /// Newest CUDA version that the driver supports, as 1000 * major + 10 * minor.

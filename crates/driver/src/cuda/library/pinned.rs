@@ -10,9 +10,9 @@
 use std::mem::MaybeUninit;
 use std::ptr::{NonNull, null_mut};
 
-use crate::cuda::library::failure::Failure;
-use crate::cuda::library::handles::{Event, Stream};
 use crate::cuda::library::open::Library;
+use crate::queue::handles::{Event, Stream};
+use crate::queue::{CopyBuffer, Failure};
 use crate::workers::WORKERS;
 
 /// Flag of `cuMemHostAlloc`: usable in every context (`CU_MEMHOSTALLOC_PORTABLE`).
@@ -71,100 +71,6 @@ impl PinnedBuffer {
         }
     }
 
-    /// Size of the buffer in bytes.
-    pub fn size(&self) -> usize {
-        self.size
-    }
-
-    /// Whether the last copies have ended; true if there were none.
-    pub fn done(&mut self) -> Result<bool, Failure> {
-        if self.state == CopyState::Marked && self.library.event_passed(self.event)? {
-            self.state = CopyState::Idle;
-        }
-        Ok(self.state == CopyState::Idle)
-    }
-
-    /// Waits for the copies in progress. Calls `pause` between two checks, until it returns false. Returns
-    /// whether the copies have ended.
-    pub fn wait(&mut self, mut pause: impl FnMut() -> bool) -> Result<bool, Failure> {
-        while !self.done()? {
-            if !pause() {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    }
-
-    /// Starts copying parts of device memory into this buffer, one after the other, in `stream`: address and
-    /// bytes of each. Fails while copies are in progress, and if the parts do not fit.
-    pub fn copy_from_device(&mut self, stream: Stream, parts: &[(u64, usize)]) -> Result<(), Failure> {
-        let library = self.begin_copies("cuMemcpyDtoHAsync_v2", parts.iter().map(|p| p.1))?;
-        for &(from, bytes) in parts.iter().filter(|p| p.1 > 0) {
-            // SAFETY: `begin_copies` checked that all parts fit into the allocation.
-            let to = unsafe { self.at.add(self.filled) };
-            self.state = CopyState::Lost;
-            call!(library.cuMemcpyDtoHAsync_v2(to.as_ptr().cast(), from, bytes, stream.0))?;
-            self.filled += bytes;
-        }
-        self.end_copies(stream)
-    }
-
-    /// Starts copying bytes to device memory in `stream`: address and content of each part. Fails under the
-    /// same conditions as [`PinnedBuffer::copy_from_device`].
-    pub fn copy_to_device(&mut self, stream: Stream, parts: &[(u64, &[u8])]) -> Result<(), Failure> {
-        let library = self.begin_copies("cuMemcpyHtoDAsync_v2", parts.iter().map(|p| p.1.len()))?;
-        for &(to, bytes) in parts.iter().filter(|p| !p.1.is_empty()) {
-            // SAFETY: `begin_copies` checked that all parts fit. C4: it also checked that no copy is in
-            // progress, so nobody else uses this memory.
-            let from = unsafe {
-                let from = self.at.add(self.filled);
-                from.copy_from_nonoverlapping(NonNull::from(bytes).cast(), bytes.len());
-                from
-            };
-            self.state = CopyState::Lost;
-            call!(library.cuMemcpyHtoDAsync_v2(to, from.as_ptr().cast(), bytes.len(), stream.0))?;
-            self.filled += bytes.len();
-        }
-        self.end_copies(stream)
-    }
-
-    /// Starts zeroing parts of device memory in `stream`: address and bytes of each. Fails while copies are
-    /// in progress.
-    pub fn zero_device(
-        &mut self,
-        stream: Stream,
-        parts: impl IntoIterator<Item = (u64, usize)>,
-    ) -> Result<(), Failure> {
-        let library = self.begin_copies("cuMemsetD8Async", [])?;
-        for (at, bytes) in parts.into_iter().filter(|p| p.1 > 0) {
-            self.state = CopyState::Lost;
-            call!(library.cuMemsetD8Async(at, 0, bytes, stream.0))?;
-        }
-        self.end_copies(stream)
-    }
-
-    /// The bytes that the last copies transferred; `None` while copies may be in progress.
-    pub fn bytes(&self) -> Option<&[u8]> {
-        // SAFETY: `new` initialised the memory. C4: no copy is in progress, and starting one needs `&mut
-        // self`, which this borrow prevents.
-        (self.state == CopyState::Idle)
-            .then(|| unsafe { std::slice::from_raw_parts(self.at.as_ptr(), self.filled) })
-    }
-
-    /// Appends the bytes that the last copies transferred to `to`, on several threads: memory that is new
-    /// takes long to map. Appends nothing while copies may be in progress.
-    pub fn append_to(&self, to: &mut Vec<u8>) {
-        let from = self.bytes().unwrap_or_default();
-        to.reserve(from.len());
-        let Some(room) = to.spare_capacity_mut().get_mut(..from.len()) else { return };
-        let pieces = room.chunks_mut(PIECE).zip(from.chunks(PIECE)).collect();
-        WORKERS.map(pieces, from.len(), |(to, from): (&mut [MaybeUninit<u8>], _)| {
-            to.write_copy_of_slice(from);
-        });
-        // SAFETY: `room` is the `from.len()` bytes behind the length, and every piece of it was written.
-        unsafe { to.set_len(to.len() + from.len()) };
-    }
-
     /// Checks that no copy is in progress and that parts of these sizes fit.
     fn begin_copies(
         &mut self,
@@ -184,5 +90,76 @@ impl PinnedBuffer {
         self.library.record_event(self.event, stream)?;
         self.state = CopyState::Marked;
         Ok(())
+    }
+}
+
+impl CopyBuffer for PinnedBuffer {
+    fn size(&self) -> usize {
+        self.size
+    }
+
+    fn done(&mut self) -> Result<bool, Failure> {
+        if self.state == CopyState::Marked && self.library.event_passed(self.event)? {
+            self.state = CopyState::Idle;
+        }
+        Ok(self.state == CopyState::Idle)
+    }
+
+    fn copy_from_device(&mut self, stream: Stream, parts: &[(u64, usize)]) -> Result<(), Failure> {
+        let library = self.begin_copies("cuMemcpyDtoHAsync_v2", parts.iter().map(|p| p.1))?;
+        for &(from, bytes) in parts.iter().filter(|p| p.1 > 0) {
+            // SAFETY: `begin_copies` checked that all parts fit into the allocation.
+            let to = unsafe { self.at.add(self.filled) };
+            self.state = CopyState::Lost;
+            call!(library.cuMemcpyDtoHAsync_v2(to.as_ptr().cast(), from, bytes, stream.0))?;
+            self.filled += bytes;
+        }
+        self.end_copies(stream)
+    }
+
+    fn copy_to_device(&mut self, stream: Stream, parts: &[(u64, &[u8])]) -> Result<(), Failure> {
+        let library = self.begin_copies("cuMemcpyHtoDAsync_v2", parts.iter().map(|p| p.1.len()))?;
+        for &(to, bytes) in parts.iter().filter(|p| !p.1.is_empty()) {
+            // SAFETY: `begin_copies` checked that all parts fit. C4: it also checked that no copy is in
+            // progress, so nobody else uses this memory.
+            let from = unsafe {
+                let from = self.at.add(self.filled);
+                from.copy_from_nonoverlapping(NonNull::from(bytes).cast(), bytes.len());
+                from
+            };
+            self.state = CopyState::Lost;
+            call!(library.cuMemcpyHtoDAsync_v2(to, from.as_ptr().cast(), bytes.len(), stream.0))?;
+            self.filled += bytes.len();
+        }
+        self.end_copies(stream)
+    }
+
+    fn zero_device(&mut self, stream: Stream, parts: &[(u64, usize)]) -> Result<(), Failure> {
+        let library = self.begin_copies("cuMemsetD8Async", [])?;
+        for &(at, bytes) in parts.iter().filter(|p| p.1 > 0) {
+            self.state = CopyState::Lost;
+            call!(library.cuMemsetD8Async(at, 0, bytes, stream.0))?;
+        }
+        self.end_copies(stream)
+    }
+
+    fn bytes(&self) -> Option<&[u8]> {
+        // SAFETY: `new` initialised the memory. C4: no copy is in progress, and starting one needs `&mut
+        // self`, which this borrow prevents.
+        (self.state == CopyState::Idle)
+            .then(|| unsafe { std::slice::from_raw_parts(self.at.as_ptr(), self.filled) })
+    }
+
+    /// Several threads copy, because memory that is new takes long to map.
+    fn append_to(&self, to: &mut Vec<u8>) {
+        let from = self.bytes().unwrap_or_default();
+        to.reserve(from.len());
+        let Some(room) = to.spare_capacity_mut().get_mut(..from.len()) else { return };
+        let pieces = room.chunks_mut(PIECE).zip(from.chunks(PIECE)).collect();
+        WORKERS.map(pieces, from.len(), |(to, from): (&mut [MaybeUninit<u8>], _)| {
+            to.write_copy_of_slice(from);
+        });
+        // SAFETY: `room` is the `from.len()` bytes behind the length, and every piece of it was written.
+        unsafe { to.set_len(to.len() + from.len()) };
     }
 }

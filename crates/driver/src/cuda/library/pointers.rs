@@ -5,9 +5,9 @@ use std::ffi::c_void;
 use std::ptr::null_mut;
 
 use super::super::calls::pointer;
-use crate::cuda::library::failure::Failure;
-use crate::cuda::library::handles::{Function, Stream};
 use crate::cuda::library::open::Library;
+use crate::queue::Failure;
+use crate::queue::handles::{Function, Stream};
 
 /// Number of pointers before a pointer whose allocations are looked at first.
 const NEAR: usize = 16;

@@ -4,12 +4,12 @@
 use std::ptr::null_mut;
 
 use crate::cuda::calls::stream;
-use crate::cuda::library::failure::Failure;
-use crate::cuda::library::handles::{Context, Event, Stream};
 use crate::cuda::library::open::Library;
+use crate::queue::Failure;
+use crate::queue::handles::{Context, Event, Stream};
 
 /// Relaxed capture mode (`CU_STREAM_CAPTURE_MODE_RELAXED`).
-const RELAXED: i32 = 2;
+pub const RELAXED: i32 = 2;
 
 /// Stream flag: no synchronisation with the legacy default stream (`CU_STREAM_NON_BLOCKING`).
 const NON_BLOCKING: u32 = 1;
@@ -23,30 +23,40 @@ const NOT_READY: i32 = 600;
 /// A priority beyond every device's range, which the driver replaces by the highest one.
 const HIGHEST: i32 = -1000;
 
-impl Stream {
-    /// Whether it is the legacy default stream.
-    pub fn is_legacy(self) -> bool {
-        self.0.addr() <= stream::LEGACY as usize
-    }
+/// Whether a stream is the legacy default stream.
+pub fn is_legacy(stream: Stream) -> bool {
+    stream.0.addr() <= stream::LEGACY as usize
 }
 
 impl Library {
+    /// Makes `context` the calling thread's current one.
+    pub fn push_context(&self, context: Context) -> Result<(), Failure> {
+        call!(self.cuCtxPushCurrent_v2(context.0))
+    }
+    /// Makes the context current again that was so before [`Library::push_context`].
+    pub fn pop_context(&self) -> Result<(), Failure> {
+        let mut popped = null_mut();
+        call!(self.cuCtxPopCurrent_v2(&mut popped))
+    }
     /// Runs `work` with `context` as the current context, and restores the calling thread's contexts.
     pub fn with_context<T>(&self, context: Context, work: impl FnOnce() -> T) -> Result<T, Failure> {
-        call!(self.cuCtxPushCurrent_v2(context.0))?;
+        self.push_context(context)?;
         let result = work();
-        let mut popped = null_mut();
-        call!(self.cuCtxPopCurrent_v2(&mut popped))?;
+        self.pop_context()?;
         Ok(result)
     }
 
+    /// Sets how the calling thread's calls affect captures of streams. Returns what was set before.
+    pub fn exchange_capture_mode(&self, mut mode: i32) -> Result<i32, Failure> {
+        call!(self.cuThreadExchangeStreamCaptureMode(&mut mode))?;
+        Ok(mode)
+    }
     /// Runs `work` so that its calls do not invalidate a capture that is in progress in this process.
     pub fn with_relaxed_capture<T>(&self, work: impl FnOnce() -> T) -> T {
-        let mut mode = RELAXED;
-        let set = call!(self.cuThreadExchangeStreamCaptureMode(&mut mode)).is_ok();
+        let before = self.exchange_capture_mode(RELAXED);
         let result = work();
-        if set {
-            let _ = call!(self.cuThreadExchangeStreamCaptureMode(&mut mode));
+        if let Ok(before) = before {
+            let _ = self.exchange_capture_mode(before);
         }
         result
     }

@@ -33,14 +33,13 @@ use kernel::{LEAST_SHARE, NAME, RANGES, RESULT, SLOT, TAG, THREADS};
 use prlx_trace::launch::Pointee;
 
 use super::calls::{attribute, pointer};
-use crate::cuda::library::failure::Failure;
-use crate::cuda::library::handles::{Context, Function, Stream};
 use crate::cuda::library::mapped::MappedBuffer;
 use crate::cuda::library::open::Library;
 use crate::cuda::library::pinned::PinnedBuffer;
 use crate::cuda::library::pointers::PointerInfo;
 use crate::digest;
 use crate::error::{Error, ErrorKind};
+use crate::queue::{Context, CopyBuffer, Failure, Function, HostMemory, Stream, wait};
 
 pub use kernel::PTX;
 
@@ -157,7 +156,7 @@ impl Digests {
         let work = || -> Result<Vec<Pointee>, Failure> {
             let stream = library.create_stream()?;
             let mut dma = PinnedBuffer::new(library, TRIAL)?;
-            dma.zero_device(stream, [(self.slots, SLOTS * SLOT as usize)])?;
+            dma.zero_device(stream, &[(self.slots, SLOTS * SLOT as usize)])?;
             self.settle(&mut dma)?;
             dma.copy_to_device(stream, &[(trial, &bytes)])?;
             self.settle(&mut dma)?;
@@ -169,7 +168,7 @@ impl Digests {
             self.launch(&one, 0, stream)?;
             self.follow(&mut one, stream)?;
             // Only an event behind the kernels.
-            dma.zero_device(stream, [])?;
+            dma.zero_device(stream, &[])?;
             self.settle(&mut dma)?;
             library.destroy_stream(stream)?;
             Ok(self.take(one))
@@ -191,7 +190,7 @@ impl Digests {
 
     fn settle(&self, dma: &mut PinnedBuffer) -> Result<(), Failure> {
         let start = Instant::now();
-        dma.wait(|| {
+        wait(dma, || {
             std::thread::yield_now();
             start.elapsed() < START
         })

@@ -1,12 +1,11 @@
-//! Conversions between types, as both AMD code and routines name them.
+//! Conversions between types, as AMD code names them.
 
-/// A value of type `of` as one of type `into`: `u32`, `i32`, `s32`, `f16`, `f32`, `f64`. Integers are rounded
+/// A value of type `of` as one of type `into`: `u32`, `i32`, `f16`, `f32`, `f64`. Integers are rounded
 /// towards zero and saturate; the integer of no number is 0. `None` for an unknown type.
 pub(super) fn convert(into: &str, of: &str, a: u64) -> Option<u64> {
-    let signed = |ty: &str| matches!(ty, "i32" | "s32");
     let value = match of {
         "u32" => f64::from(a as u32),
-        _ if signed(of) => f64::from((a as u32).cast_signed()),
+        "i32" => f64::from((a as u32).cast_signed()),
         "f32" => f64::from(f32::from_bits(a as u32)),
         "f64" => f64::from_bits(a),
         "f16" => half(a as u16),
@@ -14,7 +13,7 @@ pub(super) fn convert(into: &str, of: &str, a: u64) -> Option<u64> {
     };
     Some(match into {
         "u32" => u64::from(value as u32),
-        _ if signed(into) => u64::from((value as i32).cast_unsigned()),
+        "i32" => u64::from((value as i32).cast_unsigned()),
         // Every source is exact as binary64, so this rounds once.
         "f32" => single(value as f32),
         "f64" => double(value),

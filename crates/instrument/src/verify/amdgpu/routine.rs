@@ -7,13 +7,15 @@
 //! Masks of lanes that exchanges name are not looked at: a routine exchanges between the lanes that get
 //! there.
 
+use prlx_isa::ptx::{Op, Opcode};
+use prlx_isa::view::Type;
 use rustc_hash::FxHashMap;
 
-use super::compare::compare;
-use super::convert::{convert, double, single};
+use super::convert::{double, single};
 use super::memory::{Memory, combine};
 use super::wave::{CLOCK, each};
 use crate::routines::{Arg, GRID_WARP, Instruction, Line, own};
+use crate::verify::arithmetic::compute;
 
 /// A value of each lane.
 pub(super) type Row = [u64; 64];
@@ -188,9 +190,9 @@ impl Lanes<'_> {
             // The last operand is a register for what is between.
             ("div", [Arg::Name(to), a, b, Arg::Name(spare)]) => {
                 let (a, b) = (self.value(a, false)?, self.value(b, false)?);
-                let mut out = [0; 64];
+                let (form, mut out) = (Opcode::parse(inst.op), [0; 64]);
                 for lane in each(here) {
-                    out[lane] = operation(&parts, &[a[lane], b[lane]]).ok_or_else(|| unknown(inst))?;
+                    out[lane] = operation(&form, &[a[lane], b[lane]]).ok_or_else(|| unknown(inst))?;
                 }
                 self.registers.remove(own(spare).unwrap_or_default());
                 self.set(to, here, &out)
@@ -199,10 +201,10 @@ impl Lanes<'_> {
                 let values = rest.iter().enumerate();
                 let values: Result<Vec<Row>, String> =
                     values.map(|(i, arg)| self.value(arg, reads_predicate(&parts, i))).collect();
-                let (values, mut out) = (values?, [0; 64]);
+                let (values, form, mut out) = (values?, Opcode::parse(inst.op), [0; 64]);
                 for lane in each(here) {
                     let of_lane: Vec<u64> = values.iter().map(|row| row[lane]).collect();
-                    out[lane] = operation(&parts, &of_lane).ok_or_else(|| unknown(inst))?;
+                    out[lane] = operation(&form, &of_lane).ok_or_else(|| unknown(inst))?;
                 }
                 self.set(to, here, &out)
             }
@@ -327,102 +329,23 @@ fn size(ty: &str) -> Result<u64, String> {
     Ok(bits / 8)
 }
 
-/// The result of an operation of one lane, by the parts of its name: the PTX ISA, "Instruction Set".
-fn operation(parts: &[&str], values: &[u64]) -> Option<u64> {
-    let ty = *parts.last()?;
-    let bits = match ty {
-        "pred" => 1,
-        _ => ty.get(1..)?.parse::<u32>().ok()?,
-    };
-    let low = |value: u64| value & u64::MAX >> (64 - bits);
-    let signed = |value: u64| (value << (64 - bits)).cast_signed() >> (64 - bits);
-    let float = |value: u64| f32::from_bits(value as u32);
-    let wide = |value: u64| f64::from_bits(value);
-    let sign = ty.starts_with('s');
-    let get = |at: usize| values.get(at).copied().map(low);
-    let a = *values.first()?;
-    Some(match (parts[0], ty, values.len()) {
-        ("setp", _, 2 | 3) => {
-            let held = compare(parts[1], ty, a, values[1])?;
-            match (parts.get(2), values.get(2)) {
-                (Some(&"or"), Some(other)) => u64::from(held | (other & 1 == 1)),
-                (_, None) => u64::from(held),
-                _ => return None,
-            }
-        }
-        ("selp", _, 3) => {
-            if values[2] & 1 == 1 {
-                get(0)?
-            } else {
-                get(1)?
-            }
-        }
-        ("add", "f32", 2) => single(float(a) + float(values[1])),
-        ("sub", "f32", 2) => single(float(a) - float(values[1])),
-        ("mul", "f32", 2) => single(float(a) * float(values[1])),
-        ("div", "f32", 2) => single(float(a) / float(values[1])),
-        ("add", "f64", 2) => double(wide(a) + wide(values[1])),
-        ("mul", "f64", 2) => double(wide(a) * wide(values[1])),
-        ("cvt", _, 1) => converted(parts, a)?,
-        ("mov", _, 1) => low(a),
-        ("and", _, 2) => get(0)? & get(1)?,
-        ("or", _, 2) => get(0)? | get(1)?,
-        ("xor", _, 2) => get(0)? ^ get(1)?,
-        ("not", _, 1) => low(!a),
-        ("neg", _, 1) => low(a.wrapping_neg()),
-        ("abs", _, 1) => low(signed(a).unsigned_abs()),
-        ("popc", _, 1) => u64::from(low(a).count_ones()),
-        ("clz", _, 1) => u64::from(low(a).leading_zeros() + bits - 64),
-        ("add", _, 2) => low(get(0)?.wrapping_add(get(1)?)),
-        ("sub", _, 2) => low(get(0)?.wrapping_sub(get(1)?)),
-        ("mul", _, 2) if parts[1] == "wide" => low(a & 0xffff_ffff).wrapping_mul(values[1] & 0xffff_ffff),
-        ("mul", _, 2) => low(get(0)?.wrapping_mul(get(1)?)),
-        ("mad", _, 3) if parts[1] == "wide" => {
-            ((a & 0xffff_ffff) * (values[1] & 0xffff_ffff)).wrapping_add(values[2])
-        }
-        ("mad", _, 3) => low(get(0)?.wrapping_mul(get(1)?).wrapping_add(get(2)?)),
+/// The result of an operation of one lane. It is computed as the verifier of PTX does, not as the one of AMD
+/// code, so that an error in the latter's arithmetic shows.
+fn operation(form: &Opcode, values: &[u64]) -> Option<u64> {
+    let [a, b, c] = std::array::from_fn(|i| values.get(i).copied());
+    let ty = form.ty(0)?;
+    match form.op? {
+        Op::Mov => a,
         // No lane uses a quotient by 0: all ones, and the dividend is left.
-        ("div", _, 2) if !sign => get(0)?.checked_div(get(1)?).unwrap_or(low(u64::MAX)),
-        ("rem", _, 2) if !sign => get(0)?.checked_rem(get(1)?).unwrap_or(get(0)?),
-        ("min" | "max", _, 2) => {
-            let less = if sign { signed(a) < signed(values[1]) } else { get(0)? < get(1)? };
-            if less == (parts[0] == "min") { get(0)? } else { get(1)? }
+        Op::Div if !ty.is_float() && b == Some(0) => Some(u64::MAX),
+        Op::Rem if b == Some(0) => a,
+        op => {
+            let result = compute(form, a, b, c)?;
+            Some(match ty {
+                Type::F32 if op != Op::Setp => single(f32::from_bits(result as u32)),
+                Type::F64 if op != Op::Setp => double(f64::from_bits(result)),
+                _ => result,
+            })
         }
-        // Amounts have 32 bits. All that is shifted out is gone.
-        ("shl", _, 2) => match values[1] & 0xffff_ffff {
-            by if by >= u64::from(bits) => 0,
-            by => low(a << by),
-        },
-        ("shr", _, 2) => {
-            let by = (values[1] & 0xffff_ffff).min(u64::from(bits));
-            match (sign, by) {
-                (true, by) => low((signed(a) >> by.min(u64::from(bits) - 1)).cast_unsigned()),
-                (false, by) if by == u64::from(bits) => 0,
-                (false, by) => get(0)? >> by,
-            }
-        }
-        ("shf", _, 3) if parts[1..] == ["l", "wrap", "b32"] => {
-            let both = (values[1] & 0xffff_ffff) << 32 | a & 0xffff_ffff;
-            (both << (values[2] & 31)) >> 32
-        }
-        _ => return None,
-    })
-}
-
-/// `cvt.to.from`, with rounding words between.
-fn converted(parts: &[&str], a: u64) -> Option<u64> {
-    let [.., into, of] = parts else { return None };
-    if into.starts_with('f') || of.starts_with('f') {
-        // Unsigned numbers of less than 32 bits are in registers of 32.
-        let small = |ty: &'_ str| if matches!(ty, "u8" | "u16") { "u32".to_owned() } else { ty.to_owned() };
-        return convert(&small(into), &small(of), a);
     }
-    let bits: u32 = of.get(1..)?.parse().ok()?;
-    let value = a & u64::MAX >> (64 - bits);
-    let value = match of.starts_with('s') {
-        true => ((value << (64 - bits)).cast_signed() >> (64 - bits)).cast_unsigned(),
-        false => value,
-    };
-    let into: u32 = into.get(1..)?.parse().ok()?;
-    Some(value & u64::MAX >> (64 - into))
 }

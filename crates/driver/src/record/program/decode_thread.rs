@@ -16,19 +16,19 @@ use std::time::Instant;
 use prlx_plan::Plan;
 use prlx_trace::device::tracks;
 use prlx_trace::kernel::FaultKind;
-use prlx_trace::launch::{Fault, Launch};
-use prlx_trace::mark::Marks;
+use prlx_trace::launch::Fault;
 use prlx_trace::{Level, Recording};
 
-use crate::cuda::recorder::batch::CopiedBatch;
-use crate::cuda::recorder::launch::Finished;
-use crate::cuda::recorder::launch_hashes;
-use crate::cuda::recorder::layout::{LAUNCH_SUMS, Layout, Slot, UsedRanges, WARP};
-use crate::cuda::recorder::limits::IDLE;
-use crate::cuda::recorder::shared::Shared;
-use crate::cuda::recorder::state::{HostTimes, Ownership, PlacedLaunch, Progress};
 use crate::decode::{DecodedStreams, KeptWarps, LaunchBuffers, Pool, decode_launches};
-use crate::record::launches::{recording, records, wanted};
+use crate::record::memory::context::Slot;
+use crate::record::memory::launches::{marks, recording, records, wanted};
+use crate::record::program::batch::CopiedBatch;
+use crate::record::program::launch::Finished;
+use crate::record::program::launch_hashes;
+use crate::record::program::layout::{LAUNCH_SUMS, Layout, UsedRanges};
+use crate::record::program::limits::IDLE;
+use crate::record::program::shared::Shared;
+use crate::record::program::state::{HostTimes, Ownership, PlacedLaunch, Progress};
 
 pub(super) type Sink = Box<dyn FnMut(Finished) + Send>;
 
@@ -80,16 +80,6 @@ fn deliver_unrecorded(launches: Vec<prlx_trace::Launch>, sink: &mut Sink) {
     }
 }
 
-/// Decodes the tracks of a launch from a copy of their memory; `None` if it has no markers.
-pub(super) fn marks(plan: &Plan, launch: &Launch, slot: &Slot, bytes: &[u8]) -> Option<Marks> {
-    let layout = plan.probe_state.tracks.as_ref()?;
-    let (first_warp, _) = wanted(&plan.request, launch);
-    let Launch { module, kernel, number, .. } = *launch;
-    let left_out = launch.warps() - slot.kind.recorded().min(launch.warps() - first_warp);
-    let tracks = layout.read(kernel, first_warp, slot.kind.tracks().log, bytes);
-    Some(Marks { module, launch: number, tracks, left_out })
-}
-
 /// Bytes of launches that are decoded together. Small launches do not keep the workers busy one by one; large
 /// ones are delivered one by one, since launches of the program may wait for that.
 const TOGETHER: usize = 16 << 20;
@@ -112,7 +102,7 @@ fn deliver(shared: &Shared, mut batch: CopiedBatch, sink: &mut Sink) -> Vec<u8> 
     let memory = BatchMemory::of(shared, &batch);
     let heads = batch.slots.iter().filter(|_| !probes).map(|slot| memory.heads(slot));
     let (area, level) = (batch.area, shared.layout.level);
-    let mut pool = Pool::new(level, WARP, area.pool, memory.pool, area.bucket, heads);
+    let mut pool = Pool::new(level, shared.layout.warp_size, area.pool, memory.pool, area.bucket, heads);
     while launches.peek().is_some() {
         let (mut some, mut bytes) = (Vec::new(), 0);
         while bytes < TOGETHER
@@ -245,7 +235,7 @@ fn finish(
         let bytes = memory.part(slot.tracks, 0, slot.track_bytes());
         let wanted = tracks::wanted(slot.kind.tracks().log, bytes);
         shared.lock().size_history.learn_track(&placed.launch, wanted);
-        marks(&placed.plan, &placed.launch, slot, bytes)
+        marks(&placed.plan, &placed.launch, slot.regions(), bytes)
     });
     let took = decoded.bytes.saturating_add(shared.layout.bytes(decoded.dropped));
     shared.lock().size_history.learn(&placed.launch, slot.kind.recorded(), took);

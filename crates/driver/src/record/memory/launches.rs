@@ -1,9 +1,8 @@
 //! What a launch records, and the trace entries that decoded streams, tables and records become.
-//!
-//! Used by the recorder of launch files and by the recorder of programs ([`crate::cuda::recorder`]).
 
-use prlx_plan::{ProbeState, RecordingRequest};
+use prlx_plan::{Plan, ProbeState, RecordingRequest};
 use prlx_trace::launch::Launch;
+use prlx_trace::mark::Marks;
 use prlx_trace::table::Row;
 use prlx_trace::{ModuleId, Recording, TableContents, WarpId};
 
@@ -11,7 +10,7 @@ use crate::decode::{DecodedStreams, KeptWarps};
 
 /// Range of warps that a launch records: first, and one past the last. If the filter has several ranges, this
 /// is the range from the first of them to the last, and [`recording`] removes the warps between them.
-pub(crate) fn wanted(program: &RecordingRequest, launch: &Launch) -> (u64, u64) {
+pub(in crate::record) fn wanted(program: &RecordingRequest, launch: &Launch) -> (u64, u64) {
     let all = (0, launch.warps());
     let ranges = &program.filter.warps;
     let hull = || Some((ranges.iter().map(|r| r.0).min()?, ranges.iter().map(|r| r.1).max()?));
@@ -21,13 +20,13 @@ pub(crate) fn wanted(program: &RecordingRequest, launch: &Launch) -> (u64, u64) 
 
 /// [`Context::cta_warps`](prlx_trace::device::Context::cta_warps) of a launch that records the warps
 /// `wanted.0..wanted.1`.
-pub(crate) fn cta_warps(launch: &Launch, wanted: (u64, u64)) -> u64 {
+pub(in crate::record) fn cta_warps(launch: &Launch, wanted: (u64, u64)) -> u64 {
     let flat = [launch.grid, launch.block].iter().all(|d| (d.y, d.z) == (1, 1));
     if flat && wanted == (0, launch.warps()) { launch.warps_per_cta() } else { 0 }
 }
 
 /// Adds a launch to its decoded streams. Also returns complaints about the recorded bytes.
-pub(crate) fn recording(
+pub(in crate::record) fn recording(
     kept: &KeptWarps<'_>,
     mut launch: Launch,
     decoded: DecodedStreams,
@@ -41,9 +40,25 @@ pub(crate) fn recording(
     (Recording { launch, streams: decoded.streams }, decoded.damage)
 }
 
+/// Decodes the tracks of a launch from a copy of their memory: of `warps` warps, in regions of `1 << log`
+/// bytes. `None` if the launch has no markers.
+pub(in crate::record) fn marks(
+    plan: &Plan,
+    launch: &Launch,
+    (warps, log): (u64, u32),
+    bytes: &[u8],
+) -> Option<Marks> {
+    let layout = plan.probe_state.tracks.as_ref()?;
+    let (first, _) = wanted(&plan.request, launch);
+    let Launch { module, kernel, number, .. } = *launch;
+    let left_out = launch.warps() - warps.min(launch.warps() - first);
+    let tracks = layout.read(kernel, first, log, bytes);
+    Some(Marks { module, launch: number, tracks, left_out })
+}
+
 /// Contents of a module's tables after the launches with the numbers `launches.0..=launches.1`. `bytes` is a
 /// copy of their memory.
-pub(crate) fn tables(
+pub(in crate::record) fn tables(
     state: &ProbeState,
     module: ModuleId,
     launches: (u64, u64),
@@ -56,7 +71,7 @@ pub(crate) fn tables(
 }
 
 /// Contents of the records of one launch. `bytes` is a copy of their memory.
-pub(crate) fn records(state: &ProbeState, launch: &Launch, bytes: &[u8]) -> Vec<TableContents> {
+pub(in crate::record) fn records(state: &ProbeState, launch: &Launch, bytes: &[u8]) -> Vec<TableContents> {
     let of = |i: usize| {
         let launches = (launch.number, launch.number);
         tally(launch.module, state.own() + i, launches, state.records.read(i, bytes))

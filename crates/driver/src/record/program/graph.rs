@@ -11,15 +11,16 @@ use prlx_plan::Plan;
 use prlx_trace::device::Context;
 use prlx_trace::launch::Launch;
 
-use super::layout::{CONTEXT, ContextKind, Slot, refused};
-use super::state::{HostTimes, NodeUser, Ownership, PlacedLaunch, Placement, Progress, State};
-use crate::cuda::library::failure::Failure;
-use crate::cuda::library::handles::Stream;
-use crate::cuda::library::pinned::PinnedBuffer;
-use crate::cuda::recorder::handle::Recorder;
-use crate::cuda::recorder::launch::UnrecordedReason;
-use crate::cuda::recorder::limits::{NO_TABLES, STAGED};
-use crate::cuda::recorder::shared::Shared;
+use crate::queue::{Failure, Stream, quiet};
+use crate::record::memory::context::{ContextKind, Slot};
+use crate::record::program::handle::Recorder;
+use crate::record::program::launch::UnrecordedReason;
+use crate::record::program::layout::{CONTEXT, refused};
+use crate::record::program::limits::{NO_TABLES, STAGED};
+use crate::record::program::shared::Shared;
+use crate::record::program::state::{
+    HostTimes, NodeUser, Ownership, PlacedLaunch, Placement, Progress, State,
+};
 
 /// Number of a graph's kernel node that has a context.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -101,64 +102,63 @@ impl Recorder {
                 }
             }
         }
-        shared.library.with_relaxed_capture(|| {
-            let mut users = running(&mut state, &asked);
-            if users.iter().any(|u| u.exec != exec) {
-                // The copy thread may not have noticed yet that they have ended.
-                shared.refresh(&mut state, &users);
-                users = running(&mut state, &asked);
+        let _quiet = quiet(&*shared.queue);
+        let mut users = running(&mut state, &asked);
+        if users.iter().any(|u| u.exec != exec) {
+            // The copy thread may not have noticed yet that they have ended.
+            shared.refresh(&mut state, &users);
+            users = running(&mut state, &asked);
+        }
+        if users.iter().any(|u| u.exec != exec) {
+            return mixed(&mut state, exec, &users, asked);
+        }
+        let kinds: Vec<ContextKind> = asked.iter().map(|a| a.kind).collect();
+        let size_estimate = asked.iter().map(|a| a.size_estimate).sum();
+        let (mut state, room) = shared.reserve(state, &kinds, size_estimate, |state, generation| {
+            // Either all nodes get a slot, or none.
+            let arena = &mut state.generations[generation].arena;
+            let before = *arena;
+            let slots: Option<Vec<Slot>> = kinds.iter().map(|k| arena.carve(*k, false)).collect();
+            if slots.is_none() {
+                *arena = before;
             }
-            if users.iter().any(|u| u.exec != exec) {
-                return mixed(&mut state, exec, &users, asked);
+            Ok(slots)
+        });
+        let mut contexts = zeroed;
+        let (places, unrecorded) = match room {
+            Ok((generation, slots)) => {
+                for (a, slot) in asked.iter().zip(&slots) {
+                    contexts.push((a.node.0, Some(state.generations[generation].arena.context(slot))));
+                }
+                let ids: Vec<u32> = asked.iter().map(|a| a.node.0).collect();
+                let placed = asked.into_iter().zip(slots).map(|(a, slot)| PlacedLaunch {
+                    plan: a.plan,
+                    launch: a.launch,
+                    slot,
+                    progress: Progress::Pending,
+                    ownership: Ownership::Exclusive,
+                    size_estimate: a.size_estimate,
+                    host_times: HostTimes::default(),
+                });
+                let places = vec![state.place(generation, placed)];
+                for id in ids {
+                    state.users.entry(id).or_default().push(NodeUser { exec, places: places.clone() });
+                }
+                (places, None)
             }
-            let kinds: Vec<ContextKind> = asked.iter().map(|a| a.kind).collect();
-            let size_estimate = asked.iter().map(|a| a.size_estimate).sum();
-            let (mut state, room) = shared.reserve(state, &kinds, size_estimate, |state, generation| {
-                // Either all nodes get a slot, or none.
-                let arena = &mut state.generations[generation].arena;
-                let before = *arena;
-                let slots: Option<Vec<Slot>> = kinds.iter().map(|k| arena.carve(*k, false)).collect();
-                if slots.is_none() {
-                    *arena = before;
+            Err(why) => {
+                let why_not = shared.unrecorded_text(&state, why);
+                for a in asked {
+                    contexts.push((a.node.0, None));
+                    state.add_unrecorded(a.launch, &why_not);
                 }
-                Ok(slots)
-            });
-            let mut contexts = zeroed;
-            let (places, unrecorded) = match room {
-                Ok((generation, slots)) => {
-                    for (a, slot) in asked.iter().zip(&slots) {
-                        contexts.push((a.node.0, Some(state.generations[generation].arena.context(slot))));
-                    }
-                    let ids: Vec<u32> = asked.iter().map(|a| a.node.0).collect();
-                    let placed = asked.into_iter().zip(slots).map(|(a, slot)| PlacedLaunch {
-                        plan: a.plan,
-                        launch: a.launch,
-                        slot,
-                        progress: Progress::Pending,
-                        ownership: Ownership::Exclusive,
-                        size_estimate: a.size_estimate,
-                        host_times: HostTimes::default(),
-                    });
-                    let places = vec![state.place(generation, placed)];
-                    for id in ids {
-                        state.users.entry(id).or_default().push(NodeUser { exec, places: places.clone() });
-                    }
-                    (places, None)
-                }
-                Err(why) => {
-                    let why_not = shared.unrecorded_text(&state, why);
-                    for a in asked {
-                        contexts.push((a.node.0, None));
-                        state.add_unrecorded(a.launch, &why_not);
-                    }
-                    (Vec::new(), Some(why))
-                }
-            };
-            if let Err(e) = shared.fill(&mut state, stream, &users, contexts) {
-                shared.fail(&mut state, e);
+                (Vec::new(), Some(why))
             }
-            Replay { called: None, places, unrecorded }
-        })
+        };
+        if let Err(e) = shared.fill(&mut state, stream, &users, contexts) {
+            shared.fail(&mut state, e);
+        }
+        Replay { called: None, places, unrecorded }
     }
 
     /// The driver launched the graph into `stream`.
@@ -166,9 +166,8 @@ impl Recorder {
         if !self.forked() {
             let mut state = self.shared.lock();
             state.called(&replay.places, replay.called);
-            self.shared
-                .library
-                .with_relaxed_capture(|| self.shared.record_end(&mut state, replay.places, stream, None));
+            let _quiet = quiet(&*self.shared.queue);
+            self.shared.record_end(&mut state, replay.places, stream, None);
         }
     }
 
@@ -190,7 +189,7 @@ impl Shared {
     fn refresh(&self, state: &mut State, users: &[NodeUser]) {
         let theirs = state.waiting.values().flatten().filter(|w| users.iter().any(|u| u.places == w.places));
         // Failures are left to the copy thread, which makes the same query.
-        let passed = theirs.filter(|w| self.library.event_passed(w.event).is_ok_and(|passed| passed));
+        let passed = theirs.filter(|w| self.queue.event_passed(w.event).is_ok_and(|passed| passed));
         let places: Vec<Placement> = passed.flat_map(|w| w.places.clone()).collect();
         places.iter().for_each(|place| state.ended(place, Progress::Done));
     }
@@ -208,7 +207,7 @@ impl Shared {
         for (other, waiting) in &state.waiting {
             let mut theirs = waiting.iter().filter(|w| users.iter().any(|u| u.places == w.places));
             if let Some(last) = theirs.next_back().filter(|_| *other != stream) {
-                self.library.make_stream_wait(stream, last.event)?;
+                self.queue.make_stream_wait(stream, last.event)?;
             }
         }
         contexts.sort_by_key(|c| c.0);
@@ -236,7 +235,7 @@ impl Shared {
         let i = match free {
             Some(i) => i,
             None => {
-                state.staging.push(PinnedBuffer::new(self.library, size.next_power_of_two().max(STAGED))?);
+                state.staging.push(self.queue.copy_buffer(size.next_power_of_two().max(STAGED))?);
                 state.staging.len() - 1
             }
         };

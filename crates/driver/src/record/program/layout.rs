@@ -13,13 +13,11 @@
 
 use std::ops::Range;
 
-use prlx_plan::Plan;
 use prlx_trace::device::tracks::{BEYOND, LOGS};
-use prlx_trace::device::{Context, Head, MAGAZINE_STRIDE, MAGAZINES, Shape, final_bytes, tracks};
-use prlx_trace::launch::Launch;
+use prlx_trace::device::{Context, Head, MAGAZINE_STRIDE, MAGAZINES, Shape, tracks};
 use prlx_trace::{FuncId, Level, WarpSize};
 
-use crate::record::launches::{cta_warps, wanted};
+use crate::record::memory::context::{ContextKind, Slot, StreamMemory, TrackRegions, has_magazines};
 
 /// Bytes reserved for a context.
 pub(super) const CONTEXT: u64 = 160;
@@ -44,13 +42,11 @@ const GAP: u64 = 32 << 10;
 /// Bytes of the cursor and the magazines behind it.
 pub(super) const CURSOR: u64 = ALONE + MAGAZINES * MAGAZINE_STRIDE;
 
-/// Warps of every NVIDIA GPU.
-pub(super) const WARP: WarpSize = WarpSize::W32;
-
 /// Sizes of all parts, for a level and a memory budget.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Layout {
     pub level: Level,
+    pub warp_size: WarpSize,
     /// Whether only hashes of launches are copied to the host (`launch_hashes`).
     pub hashes: bool,
     shape: Shape,
@@ -64,8 +60,8 @@ pub(super) struct Layout {
 
 impl Layout {
     /// Divides `device` bytes, `tables` of which are for tables. Returns `None` if that is too little.
-    pub fn new(level: Level, device: u64, tables: u64) -> Option<Layout> {
-        let shape = Shape::of(level, WARP);
+    pub fn new(level: Level, warp_size: WarpSize, device: u64, tables: u64) -> Option<Layout> {
+        let shape = Shape::of(level, warp_size);
         let chunk = shape.chunk();
         let tables = tables / chunk * chunk;
         let each =
@@ -74,6 +70,7 @@ impl Layout {
             let arena = each.checked_sub(3 * chunk + CURSOR)? / chunk * chunk;
             return (arena >= 16 << 10).then_some(Layout {
                 level,
+                warp_size,
                 hashes: false,
                 shape,
                 tables,
@@ -91,6 +88,7 @@ impl Layout {
         let pool = each.checked_sub(arena + 2 * chunk + CURSOR)? / chunk * chunk;
         (arena >= 16 << 10 && pool >= chunk).then_some(Layout {
             level,
+            warp_size,
             hashes: false,
             shape,
             tables,
@@ -108,11 +106,15 @@ impl Layout {
     }
     /// Bytes of the first chunks of a warp's streams.
     pub fn first(&self) -> u64 {
-        self.shape.chunk() * self.shape.heads(WARP)
+        self.shape.chunk() * self.shape.heads(self.warp_size)
     }
     /// Bytes of a pool that can be reserved for launches. What the magazines hold may stay unused.
     pub fn capacity(&self) -> u64 {
-        if self.batch() > self.chunk() { self.pool - MAGAZINES * self.batch() } else { self.pool }
+        if has_magazines(self.level, self.warp_size, self.pool) {
+            self.pool - MAGAZINES * self.batch()
+        } else {
+            self.pool
+        }
     }
     /// Bytes of the pool for this many elements, if all lanes have equally many.
     pub fn bytes(&self, elements: u64) -> u64 {
@@ -166,7 +168,7 @@ impl Layout {
     }
     /// Bytes of a warp's heads. Where only hashes are kept, warps write no streams.
     fn heads(&self) -> u64 {
-        if self.hashes { 0 } else { self.shape.heads(WARP) * Head::SIZE as u64 }
+        if self.hashes { 0 } else { self.shape.heads(self.warp_size) * Head::SIZE as u64 }
     }
 }
 
@@ -177,119 +179,6 @@ pub(super) struct Area {
     pub bucket: u64,
     pub cursor: u64,
     pub arena: u64,
-}
-
-/// Everything that a context depends on besides the addresses in its slot. Launches of the same kind can use
-/// each other's contexts.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) struct ContextKind {
-    /// Number of warps with heads.
-    warps: u64,
-    /// Warps to record: first, and one past the last.
-    wanted: (u64, u64),
-    visits: (u64, u64),
-    cta_warps: u64,
-    /// Bytes of a warp's final hashes.
-    finals: u64,
-    probe_context: ProbeContext,
-}
-
-/// Fields of a context that only probe programs have.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
-pub(super) struct ProbeContext {
-    /// Address of the module's tables.
-    pub tables: u64,
-    /// Bytes of a warp's records.
-    pub records: u64,
-    /// Number of the launch, if the probe program uses it; otherwise 0.
-    pub number: u64,
-    /// Regions for tracks.
-    pub tracks: TrackRegions,
-}
-
-/// Size of the track regions of a launch.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
-pub(super) struct TrackRegions {
-    /// Regions per warp; 0 if there are no tracks.
-    pub regions: u64,
-    /// Binary logarithm of a region's bytes.
-    pub log: u32,
-}
-
-impl TrackRegions {
-    /// Bytes of the regions of `warps` warps.
-    pub fn bytes(self, warps: u64) -> Option<u64> {
-        warps.checked_mul(self.regions)?.checked_mul(1 << self.log)
-    }
-}
-
-impl ContextKind {
-    /// Number of warps with heads.
-    pub fn warps(&self) -> u64 {
-        self.warps
-    }
-    /// Bytes of a warp besides its heads: final hashes or records.
-    pub fn each(&self) -> u64 {
-        self.finals + self.probe_context.records
-    }
-    /// Number of recorded warps.
-    pub fn recorded(&self) -> u64 {
-        self.wanted.1 - self.wanted.0
-    }
-    /// The kind of a launch's context.
-    pub fn of(plan: &Plan, launch: &Launch, probe_context: ProbeContext) -> ContextKind {
-        let (first, last) = wanted(&plan.request, launch);
-        let cta_warps = cta_warps(launch, (first, last));
-        let finals = final_bytes(plan.request.level, plan.finals);
-        // Rounding keeps the number of kinds small and wastes little memory: there are at most eight sizes
-        // between two powers of two. Sizes beyond any memory stay as they are.
-        let warps = match last.max(1) {
-            n if n < 1 << 40 => n.next_multiple_of((n.next_power_of_two() / 8).max(1)),
-            n => n,
-        };
-        let last = if last == launch.warps() { warps } else { last };
-        let visits = launch.window.as_ref().map_or((0, u64::MAX), |w| w.visits);
-        ContextKind { warps, wanted: (first, last), visits, cta_warps, finals, probe_context }
-    }
-    /// Adds room for tracks. `lately` is what a track of this kernel needed recently; without it, tracks
-    /// share half of an arena. Warps without room are not recorded.
-    pub fn tracked(self, layout: &Layout, tracks: &tracks::Layout, lately: Option<u64>) -> ContextKind {
-        // Leaves room for contexts, and for aligning the regions.
-        let room = layout.arena.saturating_sub(512 + (1 << LOGS.1)).min(tracks::MOST);
-        let (log, warps) = tracks.size(self.recorded(), if lately.is_some() { room } else { room / 2 });
-        let needed = || lately.map_or(log, |bytes| bytes.next_power_of_two().ilog2().max(LOGS.0));
-        let enough = tracks.log().unwrap_or_else(needed);
-        let tracks = TrackRegions { regions: tracks.regions(), log: log.min(enough) };
-        let wanted = (self.wanted.0, self.wanted.0 + warps);
-        ContextKind { wanted, probe_context: ProbeContext { tracks, ..self.probe_context }, ..self }
-    }
-    /// Size of its track regions.
-    pub fn tracks(&self) -> TrackRegions {
-        self.probe_context.tracks
-    }
-}
-
-/// Addresses of the memory that a launch uses.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Slot {
-    /// Context of the launch; 0 for a node of a graph, whose context lies elsewhere.
-    pub context: u64,
-    /// The sums that its hashes are made of, if only hashes are kept. They lie among contexts, where memory
-    /// is zero at first.
-    pub sums: u64,
-    pub heads: u64,
-    /// Final hashes, or records of a probe program.
-    pub finals: u64,
-    /// Track regions; 0 if there are none.
-    pub tracks: u64,
-    pub kind: ContextKind,
-}
-
-impl Slot {
-    /// Bytes of the track regions.
-    pub fn track_bytes(&self) -> u64 {
-        self.kind.tracks().bytes(self.kind.recorded()).unwrap_or(0)
-    }
 }
 
 /// Ranges of an arena that slots use, and where a copy of them has each: one after the other, in the order of
@@ -402,7 +291,7 @@ impl Arena {
     }
     /// Takes memory for a launch, with or without a context. Returns `None` if there is not enough.
     pub fn carve(&mut self, kind: ContextKind, context: bool) -> Option<Slot> {
-        let (heads, finals) = self.layout.room(kind.warps, kind.each())?;
+        let (heads, finals) = self.layout.room(kind.warps(), kind.each())?;
         let bytes = heads.checked_add(finals)?.checked_next_multiple_of(256)?;
         let tracks = kind.tracks().bytes(kind.recorded())?;
         let regions = if tracks > 0 { below(self.back, tracks, 1 << kind.tracks().log)? } else { self.back };
@@ -422,32 +311,33 @@ impl Arena {
     }
     /// The context of a slot.
     pub fn context(&self, slot: &Slot) -> Context {
-        let probe_context = slot.kind.probe_context;
-        let (finals, records) =
-            if self.layout.level == Level::Probe { (0, slot.finals) } else { (slot.finals, 0) };
-        Context {
+        let memory = StreamMemory {
+            level: self.layout.level,
+            warp_size: self.layout.warp_size,
             pool: self.area.pool,
             size: self.layout.pool,
-            cursor: self.area.cursor,
-            magazines: if self.layout.batch() > self.layout.chunk() { self.area.cursor + ALONE } else { 0 },
-            batch: self.layout.batch(),
-            heads: slot.heads,
-            finals,
-            cta_warps: slot.kind.cta_warps,
             bucket: self.area.bucket,
-            warp_first: slot.kind.wanted.0 as u32,
-            warps: (slot.kind.wanted.1 - slot.kind.wanted.0) as u32,
-            given: 0,
-            tables: probe_context.tables,
-            records,
-            record_warps: if records == 0 { 0 } else { slot.kind.cta_warps },
-            tracks: slot.tracks,
-            track_log: probe_context.tracks.log.into(),
-            launch: probe_context.number,
-            visit_first: slot.kind.visits.0,
-            visit_last: slot.kind.visits.1,
-        }
+            cursor: self.area.cursor,
+            magazines: self.area.cursor + ALONE,
+        };
+        memory.context(slot)
     }
+}
+
+/// Adds room for tracks to a launch's kind. `lately` is what a track of this kernel needed recently; without
+/// it, tracks share half of an arena. Warps without room are not recorded.
+pub(super) fn tracked(
+    kind: ContextKind,
+    layout: &Layout,
+    tracks: &tracks::Layout,
+    lately: Option<u64>,
+) -> ContextKind {
+    // Leaves room for contexts, and for aligning the regions.
+    let room = layout.arena.saturating_sub(512 + (1 << LOGS.1)).min(tracks::MOST);
+    let (log, warps) = tracks.size(kind.recorded(), if lately.is_some() { room } else { room / 2 });
+    let needed = || lately.map_or(log, |bytes| bytes.next_power_of_two().ilog2().max(LOGS.0));
+    let enough = tracks.log().unwrap_or_else(needed);
+    kind.tracked(TrackRegions { regions: tracks.regions(), log: log.min(enough) }, warps)
 }
 
 /// Highest address below `end` for `bytes` bytes of track regions, where their cursors do not wrap.
@@ -482,16 +372,20 @@ pub(super) fn refused(layout: &Layout, plan: &prlx_plan::Plan, kernel: FuncId) -
 #[cfg(test)]
 mod tests {
     use super::*;
-    use prlx_plan::RecordingRequest;
+    use crate::record::memory::context::ProbeContext;
+    use prlx_plan::{Plan, RecordingRequest};
     use prlx_trace::Dim3;
     use prlx_trace::device::Finals;
+    use prlx_trace::launch::Launch;
+
+    const W32: WarpSize = WarpSize::W32;
 
     fn plan(level: Level) -> Plan {
         let request = RecordingRequest::new(level);
-        let finals = Finals { used: [true, true, true, false], warp_size: WARP, ..Finals::default() };
+        let finals = Finals { used: [true, true, true, false], warp_size: W32, ..Finals::default() };
         Plan {
             request,
-            warp_size: WARP,
+            warp_size: W32,
             module: Default::default(),
             functions: Vec::new(),
             probe_state: Default::default(),
@@ -510,8 +404,8 @@ mod tests {
             (Level::Probe, 0),
             (Level::Probe, (3 << 20) + 1),
         ] {
-            assert_eq!(Layout::new(level, 512 << 10, tables), None);
-            let layout = Layout::new(level, 8 << 20, tables).unwrap();
+            assert_eq!(Layout::new(level, W32, 512 << 10, tables), None);
+            let layout = Layout::new(level, W32, 8 << 20, tables).unwrap();
             let base = 7 * layout.chunk();
             assert!(layout.total() <= 8 << 20, "{level:?} {}", layout.total());
             let areas = [layout.area(base, 0), layout.area(base, 1)];
@@ -530,13 +424,13 @@ mod tests {
 
     #[test]
     fn an_arena_is_carved_from_both_ends() {
-        let layout = Layout::new(Level::Fingerprint, 4 << 20, 0).unwrap();
+        let layout = Layout::new(Level::Fingerprint, W32, 4 << 20, 0).unwrap();
         let mut arena = Arena::new(layout, layout.area(0, 0));
         let plan = plan(Level::Fingerprint);
         let launch =
             Launch { grid: Dim3 { x: 33, y: 1, z: 1 }, warp_size: WarpSize::W32, ..Launch::default() };
-        let kind = ContextKind::of(&plan, &launch, ProbeContext::default());
-        assert_eq!((kind.warps, kind.wanted), (40, (0, 40)));
+        let kind = ContextKind::of(&plan, &launch, ProbeContext::default()).rounded();
+        assert_eq!((kind.warps(), kind.recorded()), (40, 40));
         let (mut slots, all) = (Vec::new(), arena.left());
         while let Some(slot) = arena.carve(kind, true) {
             assert!(slot.heads.is_multiple_of(256) && slot.finals == slot.heads + 40 * 16);
@@ -554,7 +448,7 @@ mod tests {
 
     #[test]
     fn probes_have_records_in_place_of_heads() {
-        let layout = Layout::new(Level::Probe, 4 << 20, 1 << 20).unwrap();
+        let layout = Layout::new(Level::Probe, W32, 4 << 20, 1 << 20).unwrap();
         let mut arena = Arena::new(layout, layout.area(0, 0));
         let plan = plan(Level::Probe);
         let launch =
@@ -565,6 +459,7 @@ mod tests {
                 &launch,
                 ProbeContext { tables: 4096, records, number: 7, ..ProbeContext::default() },
             )
+            .rounded()
         };
         let slot = arena.carve(kind(100), true).unwrap();
         let context = arena.context(&slot);
@@ -580,14 +475,14 @@ mod tests {
 
     #[test]
     fn tracks_have_regions_where_cursors_do_not_wrap() {
-        let layout = Layout::new(Level::Probe, 64 << 20, 0).unwrap();
+        let layout = Layout::new(Level::Probe, W32, 64 << 20, 0).unwrap();
         assert!(layout.tracked());
         let plan = plan(Level::Probe);
         let of = |warps, lately| {
             let launch =
                 Launch { grid: Dim3 { x: warps, y: 1, z: 1 }, warp_size: WarpSize::W32, ..Launch::default() };
-            let kind = ContextKind::of(&plan, &launch, ProbeContext::default());
-            kind.tracked(&layout, &tracks::Layout::default(), lately)
+            let kind = ContextKind::of(&plan, &launch, ProbeContext::default()).rounded();
+            tracked(kind, &layout, &tracks::Layout::default(), lately)
         };
         // Nothing is known: half of an arena. Then as much as was wanted, or as there is.
         assert_eq!([of(1, None), of(40, None), of(4000, None)].map(|k| k.tracks().log), [19, 18, 11]);

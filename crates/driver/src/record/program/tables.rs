@@ -19,8 +19,9 @@ use prlx_plan::Plan;
 use prlx_trace::launch::Launch;
 use prlx_trace::{Level, ModuleId, TableContents};
 
-use super::layout::{Layout, ProbeContext};
-use crate::record;
+use crate::record::memory::context::ProbeContext;
+use crate::record::memory::launches::tables;
+use crate::record::program::layout::Layout;
 
 /// Alignment of a set in bytes.
 const ALIGNED: u64 = 256;
@@ -119,7 +120,7 @@ pub(super) fn tallies((sets, copied): (Vec<TableSet>, Arc<Vec<u8>>)) -> Vec<(Arc
     let each = sets.into_iter().filter_map(|set| {
         let (at, bytes) = (set.at as usize, set.plan.probe_state.table_bytes() as usize);
         let bytes = copied.get(at..at.checked_add(bytes)?)?;
-        let tallies = record::tables(&set.plan.probe_state, set.module, set.launches, bytes);
+        let tallies = tables(&set.plan.probe_state, set.module, set.launches, bytes);
         Some((set.plan, tallies))
     });
     each.collect()

@@ -1,7 +1,8 @@
 //! Hashes of whole launches, made on the device from what their warps left at their end.
 //!
 //! A recording that wants such hashes copies 64 bytes of a launch to the host, and not 40 bytes or more of
-//! each of its warps. The copy thread puts the kernel (`kernel`) before its copies.
+//! each of its warps. The copy thread puts a kernel before its copies, for which the API brings the code.
+//! The kernel's grid has the parts along y: in each warp of a launch, the words of one kind.
 //!
 //! # Invariants
 //! - The hash of a kind of words is [`digest::memory`](crate::digest::memory) of these words, warp by warp,
@@ -11,21 +12,14 @@
 //! # Limitations
 //! Warps that a filter leaves out are hashed where they lie between warps that it takes.
 
-mod kernel;
-
-use kernel::{NAME, PART, PARTS, THREADS};
 use prlx_trace::device::Finals;
 use prlx_trace::launch::StreamHashes;
 
-use super::layout::LAUNCH_SUMS;
-use super::state::{Ownership, PlacedLaunch};
-use crate::cuda::library::failure::Failure;
-use crate::cuda::library::handles::{Function, Stream};
-use crate::cuda::library::open::Library;
 use crate::digest;
-use crate::record::launches::wanted;
-
-pub use kernel::PTX;
+use crate::queue::{Failure, Function, Queue, Stream};
+use crate::record::memory::launches::wanted;
+use crate::record::program::layout::LAUNCH_SUMS;
+use crate::record::program::state::{Ownership, PlacedLaunch};
 
 /// Kinds of words that have a hash each: control, loaded values, stored values, signatures.
 const KINDS: usize = 4;
@@ -35,12 +29,24 @@ const SUMS: usize = 16;
 
 const _: () = assert!(LAUNCH_SUMS == (KINDS * SUMS) as u64);
 
+/// Name of the kernel.
+const NAME: &str = "prlx_launch_hashes";
+
+/// Maximum number of parts in one launch of the kernel.
+pub(crate) const PARTS: usize = 96;
+
+/// Bytes of a part among the parameters: the address of its first word, the address of its sums, then in 32
+/// bits each the number of warps, the bytes from one warp to the next and the number of words in a warp.
+pub(crate) const PART: usize = 32;
+
+/// Number of threads in a CTA.
+pub(crate) const THREADS: u32 = 256;
+
 /// Maximum number of CTAs for a part: some four for each SM of a large GPU.
 const CTAS: u32 = 512;
 
 /// Starts the kernel in one context.
 pub(super) struct LaunchHasher {
-    library: Library,
     function: Function,
 }
 
@@ -69,15 +75,15 @@ impl LaunchHasher {
     ///
     /// # Errors
     /// If a driver call fails.
-    pub fn new(library: Library, image: &[u8]) -> Result<LaunchHasher, Failure> {
-        Ok(LaunchHasher { library, function: library.function(library.load(image)?, NAME)? })
+    pub fn new(queue: &dyn Queue, image: &[u8]) -> Result<LaunchHasher, Failure> {
+        Ok(LaunchHasher { function: queue.load_kernel(image, NAME)? })
     }
 
     /// Puts the kernel into a stream, as often as these launches need it. They have ended.
     ///
     /// # Errors
     /// If a driver call fails.
-    pub fn start(&self, launches: &[PlacedLaunch], stream: Stream) -> Result<(), Failure> {
+    pub fn start(&self, queue: &dyn Queue, launches: &[PlacedLaunch], stream: Stream) -> Result<(), Failure> {
         let own = launches.iter().filter(|placed| placed.ownership == Ownership::Exclusive);
         let parts: Vec<Part> = own.flat_map(parts).collect();
         for some in parts.chunks(PARTS) {
@@ -90,7 +96,7 @@ impl LaunchHasher {
             }
             let most = some.iter().map(|part| part.warps).max().unwrap_or(0);
             let grid = [most.div_ceil(THREADS).clamp(1, CTAS), some.len() as u32];
-            self.library.launch_in_stream(self.function, stream, grid, THREADS, &[&bytes])?;
+            queue.start_kernel(self.function, stream, grid, THREADS, &[&bytes])?;
         }
         Ok(())
     }

@@ -7,27 +7,25 @@ use std::time::{Duration, Instant};
 use prlx_plan::Plan;
 use prlx_trace::launch::Launch;
 
-use crate::cuda::library::failure::Failure;
-use crate::cuda::library::handles::{Event, Stream};
-use crate::cuda::library::mapped::MappedBuffer;
-use crate::cuda::library::open::Library;
-use crate::cuda::recorder::launch::UnrecordedReason;
-use crate::cuda::recorder::launch_hashes::LaunchHasher;
-use crate::cuda::recorder::layout::{ContextKind, Layout, ProbeContext, Slot};
-use crate::cuda::recorder::limits::{MAX_DELIVERY_WAIT, MAX_LAUNCH_WAIT, NOTICED, SPIN, STALL, UPLOAD};
-use crate::cuda::recorder::state::{AwaitedEvent, Generation, Phase, Placement, State};
+use crate::queue::{Event, Failure, HostMemory, Queue, Stream, wait};
+use crate::record::memory::context::{ContextKind, ProbeContext, Slot};
+use crate::record::program::launch::UnrecordedReason;
+use crate::record::program::launch_hashes::LaunchHasher;
+use crate::record::program::layout::{Layout, tracked};
+use crate::record::program::limits::{MAX_DELIVERY_WAIT, MAX_LAUNCH_WAIT, NOTICED, SPIN, STALL, UPLOAD};
+use crate::record::program::state::{AwaitedEvent, Generation, Phase, Placement, State};
 use crate::session::NO_ROOM;
 
 /// Data of the program's threads and the recorder's threads.
 pub(super) struct Shared {
-    pub(super) library: Library,
+    pub(super) queue: Arc<dyn Queue>,
     pub(super) layout: Layout,
     /// Hashes launches, if the layout says so.
     pub(super) hasher: Option<LaunchHasher>,
     /// Address of the device memory.
     pub(super) base: u64,
     /// That memory, if it is the host's. Its content survives the context.
-    pub(super) mapped: Option<MappedBuffer>,
+    pub(super) mapped: Option<Box<dyn HostMemory>>,
     /// Stream for copies of contexts, so that they never wait for copies of recorded data.
     pub(super) upload_stream: Stream,
     pub(super) pid: u32,
@@ -71,9 +69,9 @@ impl Shared {
         launch: &Launch,
         probe_context: ProbeContext,
     ) -> ContextKind {
-        let kind = ContextKind::of(plan, launch, probe_context);
+        let kind = ContextKind::of(plan, launch, probe_context).rounded();
         match &plan.probe_state.tracks {
-            Some(tracks) => kind.tracked(&self.layout, tracks, state.size_history.track(launch)),
+            Some(tracks) => tracked(kind, &self.layout, tracks, state.size_history.track(launch)),
             None => kind,
         }
     }
@@ -96,7 +94,7 @@ impl Shared {
                 }
                 patient && start.elapsed() < UPLOAD
             };
-            *late = !upload.wait(&mut pause)?;
+            *late = !wait(&mut **upload, &mut pause)?;
             if *late {
                 return Ok(None);
             }
@@ -117,7 +115,7 @@ impl Shared {
             }
             let stream = self.upload_stream;
             upload.copy_to_device(stream, &[(first.context, &bytes)])?;
-            *late = !upload.wait(&mut pause)?;
+            *late = !wait(&mut **upload, &mut pause)?;
             if *late {
                 return Ok(None);
             }
@@ -206,8 +204,8 @@ impl Shared {
 
     /// Records an event in a stream; `None` if that failed and the recording has ended.
     pub(super) fn mark(&self, state: &mut State, stream: Stream) -> Option<Event> {
-        let event = state.events.pop().map_or_else(|| self.library.create_timed_event(), Ok);
-        let marked = event.and_then(|e| self.library.record_event(e, stream).map(|()| e));
+        let event = state.events.pop().map_or_else(|| self.queue.create_event(), Ok);
+        let marked = event.and_then(|e| self.queue.record_event(e, stream).map(|()| e));
         marked.map_err(|e| self.fail(state, e)).ok()
     }
 
@@ -216,7 +214,7 @@ impl Shared {
     pub(super) fn note_ended(&self, state: &mut State) {
         for all in state.waiting.values_mut() {
             // Failures are left to the copy thread, which makes the same query.
-            let passed = |w: &AwaitedEvent| self.library.event_passed(w.event).is_ok_and(|passed| passed);
+            let passed = |w: &AwaitedEvent| self.queue.event_passed(w.event).is_ok_and(|passed| passed);
             let n = match all.back().is_some_and(passed) {
                 true => all.len(),
                 false => all.iter().take(NOTICED).take_while(|w| passed(w)).count(),

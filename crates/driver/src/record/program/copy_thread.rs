@@ -18,14 +18,12 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
-use crate::cuda::library::failure::Failure;
-use crate::cuda::library::handles::{Context, Stream};
-use crate::cuda::library::pinned::PinnedBuffer;
-use crate::cuda::recorder::batch::CopiedBatch;
-use crate::cuda::recorder::layout::{Area, CURSOR, GENERATIONS, Layout, UsedRanges};
-use crate::cuda::recorder::limits::IDLE;
-use crate::cuda::recorder::shared::Shared;
-use crate::cuda::recorder::state::{Generation, Ownership, Phase, PlacedLaunch, Progress, State};
+use crate::queue::{CopyBuffer, Failure, Stream, quiet, wait};
+use crate::record::program::batch::CopiedBatch;
+use crate::record::program::layout::{Area, CURSOR, GENERATIONS, Layout, UsedRanges};
+use crate::record::program::limits::IDLE;
+use crate::record::program::shared::Shared;
+use crate::record::program::state::{Generation, Ownership, Phase, PlacedLaunch, Progress, State};
 use crate::session::LOST;
 
 /// Pause between two rounds while launches run.
@@ -63,9 +61,9 @@ const END_ON_SIGNAL: Duration = Duration::from_secs(2);
 pub(super) struct CopyThread {
     stream: Stream,
     /// For cursors and for parts of generations.
-    bulk: PinnedBuffer,
+    bulk: Box<dyn CopyBuffer>,
     /// Takes turns with `bulk` while a generation is copied: one is filled while the other is read.
-    other: PinnedBuffer,
+    other: Box<dyn CopyBuffer>,
     /// Generation whose cursor is being read.
     looking: Option<usize>,
     /// Number of the last request for copies that this round answers.
@@ -90,7 +88,7 @@ enum CopyTask {
 }
 
 impl CopyThread {
-    pub fn new(stream: Stream, [bulk, other]: [PinnedBuffer; 2]) -> CopyThread {
+    pub fn new(stream: Stream, [bulk, other]: [Box<dyn CopyBuffer>; 2]) -> CopyThread {
         CopyThread {
             stream,
             bulk,
@@ -103,23 +101,22 @@ impl CopyThread {
     }
 
     /// Runs until the recording has ended.
-    pub fn run(mut self, shared: &Shared, context: Context, to: Sender<CopiedBatch>) {
-        shared.library.with_relaxed_capture(|| {
-            let entered = shared.library.set_current_context(context);
-            if let Err(e) = entered.and_then(|()| self.rounds(shared, &to)) {
-                shared.fail(&mut shared.lock(), e);
+    pub fn run(mut self, shared: &Shared, to: Sender<CopiedBatch>) {
+        let _quiet = quiet(&*shared.queue);
+        let entered = shared.queue.enter();
+        if let Err(e) = entered.and_then(|()| self.rounds(shared, &to)) {
+            shared.fail(&mut shared.lock(), e);
+        }
+        deliver_surviving(shared, &to);
+        // A failure ends the recording. Until the program ends, later launches are still listed as lost.
+        loop {
+            let mut state = shared.lock();
+            check_end_request(shared, &mut state);
+            if state.deadline.is_some() {
+                break;
             }
-            deliver_surviving(shared, &to);
-            // A failure ends the recording. Until the program ends, later launches are still listed as lost.
-            loop {
-                let mut state = shared.lock();
-                check_end_request(shared, &mut state);
-                if state.deadline.is_some() {
-                    break;
-                }
-                drop(shared.changed.wait_timeout(state, IDLE));
-            }
-        });
+            drop(shared.changed.wait_timeout(state, IDLE));
+        }
     }
 
     fn rounds(&mut self, shared: &Shared, to: &Sender<CopiedBatch>) -> Result<(), Failure> {
@@ -202,7 +199,7 @@ impl CopyThread {
         let start = Instant::now();
         while let Some(event) = event
             && start.elapsed() < SPIN
-            && !shared.library.event_passed(event)?
+            && !shared.queue.event_passed(event)?
         {
             std::thread::yield_now();
         }
@@ -245,9 +242,8 @@ impl CopyThread {
             };
             let mut passed = Vec::new();
             for (stream, event, start) in fronts {
-                if shared.library.event_passed(event)? {
-                    let nanos =
-                        start.map(|start| shared.library.elapsed_between(start, event)).transpose()?;
+                if shared.queue.event_passed(event)? {
+                    let nanos = start.map(|start| shared.queue.elapsed_between(start, event)).transpose()?;
                     passed.push((stream, nanos, Instant::now()));
                 }
             }
@@ -376,7 +372,8 @@ impl CopyThread {
         // The next launches may have their heads where contexts lie now.
         let contexts = (contexts.0, contexts.1 as usize);
         let others = [(area.pool, pool), (area.cursor, CURSOR as usize), contexts];
-        self.bulk.zero_device(self.stream, others.into_iter().chain(used.iter()))?;
+        let all: Vec<_> = others.into_iter().chain(used.iter()).collect();
+        self.bulk.zero_device(self.stream, &all)?;
         let done = self.settle(shared)?;
         let mut state = shared.lock();
         if done {
@@ -439,7 +436,7 @@ impl CopyThread {
             return Ok(None);
         }
         if let Some(hasher) = &shared.hasher {
-            hasher.start(launches, self.stream)?;
+            hasher.start(&*shared.queue, launches, self.stream)?;
         }
         self.bulk.copy_from_device(self.stream, &[(area.cursor, 8)])?;
         if !self.settle(shared)? {
@@ -474,7 +471,7 @@ impl CopyThread {
     /// Waits for the copies in progress. Returns false if time runs out.
     fn settle(&mut self, shared: &Shared) -> Result<bool, Failure> {
         let start = Instant::now();
-        self.bulk.wait(|| {
+        wait(&mut *self.bulk, || {
             if start.elapsed() < SPIN {
                 // The lock is left to threads that launch.
                 std::thread::yield_now();

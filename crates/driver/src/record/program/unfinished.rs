@@ -14,12 +14,12 @@ use prlx_plan::Plan;
 use prlx_trace::kernel::FaultKind;
 use prlx_trace::launch::{Fault, Launch};
 
-use super::layout::Slot;
-use super::state::{Ownership, PlacedLaunch, Progress, State};
-use crate::cuda::library::mapped::MappedBuffer;
-use crate::cuda::recorder::decode_thread::marks;
-use crate::cuda::recorder::launch::Running;
-use crate::cuda::recorder::shared::Shared;
+use crate::queue::HostMemory;
+use crate::record::memory::context::Slot;
+use crate::record::memory::launches::marks;
+use crate::record::program::launch::Running;
+use crate::record::program::shared::Shared;
+use crate::record::program::state::{Ownership, PlacedLaunch, Progress, State};
 
 /// Position of a launch: generation, round, index.
 type Position = (usize, u64, usize);
@@ -35,7 +35,7 @@ fn still(state: &State, (generation, round, place): Position) -> bool {
 
 impl Shared {
     /// As [`Recorder::running`](super::Recorder::running), with the memory that markers write to.
-    pub(super) fn running(&self, memory: &MappedBuffer) -> Vec<Running> {
+    pub(super) fn running(&self, memory: &dyn HostMemory) -> Vec<Running> {
         let mut found = Vec::new();
         for (i, g) in self.lock().generations.iter().enumerate() {
             let all = g.launches.iter().enumerate().filter(|(_, placed)| there(placed));
@@ -54,7 +54,7 @@ impl Shared {
         // are dropped below, because their memory may be in use again.
         let read = |(at, plan, launch, slot): (Position, Arc<Plan>, Launch, Slot)| {
             let bytes = memory.copy(slot.tracks, slot.track_bytes())?;
-            let marks = marks(&plan, &launch, &slot, &bytes)?;
+            let marks = marks(&plan, &launch, slot.regions(), &bytes)?;
             Some((at, Running { plan, launch, marks }))
         };
         let read: Vec<_> = found.into_iter().filter_map(read).collect();

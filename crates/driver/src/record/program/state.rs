@@ -13,12 +13,12 @@ use std::time::{Duration, Instant};
 use prlx_plan::Plan;
 use prlx_trace::launch::Launch;
 
-use super::layout::{Area, Arena, ContextKind, GENERATIONS, Layout, Slot};
-use super::tables::Tables;
-use crate::cuda::library::handles::{Event, Stream};
-use crate::cuda::library::pinned::PinnedBuffer;
-use crate::cuda::recorder::limits::{BRIEF, SHARING};
-use crate::cuda::recorder::size_estimate::SizeHistory;
+use crate::queue::{CopyBuffer, Event, Stream};
+use crate::record::memory::context::{ContextKind, Slot};
+use crate::record::program::layout::{Area, Arena, GENERATIONS, Layout};
+use crate::record::program::limits::{BRIEF, SHARING};
+use crate::record::program::size_estimate::SizeHistory;
+use crate::record::program::tables::Tables;
 use crate::session::LOST;
 
 /// A launch with its slot and its progress.
@@ -228,11 +228,11 @@ pub(super) struct State {
     pub deadline: Option<Instant>,
     pub finished: bool,
     /// For contexts of single launches.
-    pub upload: PinnedBuffer,
+    pub upload: Box<dyn CopyBuffer>,
     /// The last of these copies took longer than launches wait.
     pub late: bool,
     /// For contexts of graph nodes; some may be in use by streams of the program.
-    pub staging: Vec<PinnedBuffer>,
+    pub staging: Vec<Box<dyn CopyBuffer>>,
     /// Nodes without a context.
     pub free_nodes: Vec<u32>,
     /// Launches that have not ended, by node.
@@ -363,11 +363,11 @@ impl State {
         kernels.into_iter().for_each(|kernel| self.size_history.learn_time(kernel, nanos));
     }
     /// Whether a launch into this stream may share the event of a later launch: the stream is busy, and more
-    /// events would delay it.
+    /// events would delay it. The stream must be the [default one](crate::queue::Queue::is_default): any
+    /// other may be captured or destroyed while its last launches have no event.
     pub fn may_share(&self, launch: &Launch, stream: Stream) -> bool {
         let brief = self.size_history.time((launch.module, launch.kernel)).is_some_and(|n| n < BRIEF);
-        // Any stream may be captured or destroyed while its last launches have no event, but not this one.
-        stream.is_legacy() && brief && self.waiting.contains_key(&stream) && self.sharing.0.len() < SHARING
+        brief && self.waiting.contains_key(&stream) && self.sharing.0.len() < SHARING
     }
     /// Notes that launches have ended or were never made.
     pub fn ended(&mut self, place: &Placement, how: Progress) {

@@ -8,12 +8,13 @@ use prlx_plan::Plan;
 use prlx_trace::TableContents;
 use prlx_trace::launch::Launch;
 
-use crate::cuda::library::handles::Stream;
-use crate::cuda::recorder::launch::{Running, Ticket, UnrecordedReason};
-use crate::cuda::recorder::limits::{GRACE, MAX_COPY_WAIT, MAX_LAUNCH_WAIT, NO_TABLES};
-use crate::cuda::recorder::shared::Shared;
-use crate::cuda::recorder::state::{Counts, HostTimes, Ownership, PlacedLaunch, Progress, TimeSpent};
-use crate::cuda::recorder::{layout, tables};
+use crate::queue::{Stream, quiet};
+use crate::record::program::launch::{Running, Ticket, UnrecordedReason};
+use crate::record::program::layout;
+use crate::record::program::limits::{GRACE, MAX_COPY_WAIT, MAX_LAUNCH_WAIT, NO_TABLES};
+use crate::record::program::shared::Shared;
+use crate::record::program::state::{Counts, HostTimes, Ownership, PlacedLaunch, Progress, TimeSpent};
+use crate::record::program::tables;
 
 /// Records the launches of one context.
 pub struct Recorder {
@@ -55,11 +56,9 @@ impl Recorder {
         let kind = shared.kind(&state, plan, &launch, probe_context);
         let most = plan.most_elements(launch.kernel);
         let size_estimate = state.size_history.estimate(&shared.layout, &launch, kind.recorded(), most);
-        let (mut state, room) = shared.library.with_relaxed_capture(|| {
-            shared.reserve(state, &[kind], size_estimate, |state, generation| {
-                shared.slot(state, generation, kind)
-            })
-        });
+        let _quiet = quiet(&*shared.queue);
+        let (mut state, room) = shared
+            .reserve(state, &[kind], size_estimate, |state, generation| shared.slot(state, generation, kind));
         match room {
             Ok((generation, slot)) => {
                 let (progress, ownership) = (Progress::Pending, Ownership::Exclusive);
@@ -74,10 +73,11 @@ impl Recorder {
                     size_estimate,
                     host_times: HostTimes::default(),
                 };
-                let shares = !shared.layout.tracked() && state.may_share(&placed.launch, stream);
+                let shares = !shared.layout.tracked()
+                    && shared.queue.is_default(stream)
+                    && state.may_share(&placed.launch, stream);
                 let place = state.place(generation, [placed]);
-                let mut mark = || shared.library.with_relaxed_capture(|| shared.mark(&mut state, stream));
-                let start = if shares { None } else { mark() };
+                let start = if shares { None } else { shared.mark(&mut state, stream) };
                 Ok(Ticket { hidden, called: None, place, start, shares })
             }
             Err(why) => {
@@ -100,12 +100,11 @@ impl Recorder {
                 state.sharing.1 = Some(stream);
                 return;
             }
-            if stream.is_legacy() {
+            if shared.queue.is_default(stream) {
                 places.append(&mut state.sharing.0);
             }
-            shared
-                .library
-                .with_relaxed_capture(|| shared.record_end(&mut state, places, stream, ticket.start));
+            let _quiet = quiet(&*shared.queue);
+            shared.record_end(&mut state, places, stream, ticket.start);
         }
     }
 
@@ -133,7 +132,8 @@ impl Recorder {
     pub fn before_capture(&self) {
         if !self.forked() {
             let mut state = self.shared.lock();
-            self.shared.library.with_relaxed_capture(|| self.shared.record_shared_end(&mut state));
+            let _quiet = quiet(&*self.shared.queue);
+            self.shared.record_shared_end(&mut state);
         }
     }
 
@@ -155,7 +155,10 @@ impl Recorder {
         }
         let shared = &self.shared;
         let mut state = shared.lock();
-        shared.library.with_relaxed_capture(|| shared.note_ended(&mut state));
+        {
+            let _quiet = quiet(&*shared.queue);
+            shared.note_ended(&mut state);
+        }
         let nothing = state.generations.iter().all(|g| g.done == 0 && g.pending == 0);
         if nothing || state.deadline.is_some() {
             return;
@@ -233,7 +236,7 @@ impl Recorder {
     /// [fault](Launch::fault) that says so.
     pub fn running(&self) -> Vec<Running> {
         match &self.shared.mapped {
-            Some(memory) if !self.forked() => self.shared.running(memory),
+            Some(memory) if !self.forked() => self.shared.running(&**memory),
             _ => Vec::new(),
         }
     }

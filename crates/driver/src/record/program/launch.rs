@@ -9,8 +9,8 @@ use prlx_trace::launch::Launch;
 use prlx_trace::mark::Marks;
 use prlx_trace::{Recording, TableContents};
 
-use crate::cuda::library::handles::Event;
-use crate::cuda::recorder::state::{HostTimes, Placement};
+use crate::queue::Event;
+use crate::record::program::state::{HostTimes, Placement};
 
 /// A launch as the sink receives it, recorded or not.
 #[derive(Clone, PartialEq, Debug)]

@@ -8,30 +8,30 @@ use std::time::{Duration, Instant};
 use prlx_trace::Level;
 use prlx_trace::device::tracks::{BEYOND, fits};
 
-use crate::cuda::library::failure::Failure;
-use crate::cuda::library::handles::Context;
-use crate::cuda::library::mapped::MappedBuffer;
-use crate::cuda::library::open::Library;
-use crate::cuda::library::pinned::PinnedBuffer;
-use crate::cuda::recorder::copy_thread::CopyThread;
-use crate::cuda::recorder::decode_thread;
-use crate::cuda::recorder::handle::Recorder;
-use crate::cuda::recorder::launch::{Finished, RecorderMemory};
-use crate::cuda::recorder::launch_hashes::LaunchHasher;
-use crate::cuda::recorder::layout::{Layout, NODES};
-use crate::cuda::recorder::limits::{COPY_PART, STAGED, STAGING, START};
-use crate::cuda::recorder::shared::Shared;
-use crate::cuda::recorder::size_estimate::SizeHistory;
-use crate::cuda::recorder::state::{Counts, Generation, State, TimeSpent};
-use crate::cuda::recorder::tables::Tables;
 use crate::error::{Error, ErrorKind};
+use crate::queue::{CopyBuffer, Failure, HostMemory, Queue, quiet, wait};
+use crate::record::program::copy_thread::CopyThread;
+use crate::record::program::decode_thread;
+use crate::record::program::handle::Recorder;
+use crate::record::program::launch::{Finished, RecorderMemory};
+use crate::record::program::launch_hashes::LaunchHasher;
+use crate::record::program::layout::{Layout, NODES};
+use crate::record::program::limits::{COPY_PART, STAGED, STAGING, START};
+use crate::record::program::shared::Shared;
+use crate::record::program::size_estimate::SizeHistory;
+use crate::record::program::state::{Counts, Generation, State, TimeSpent};
+use crate::record::program::tables::Tables;
 
 /// Allocates the memory of a layout. Returns its address, and the memory itself if it is the host's.
-fn place(library: Library, layout: &Layout, on_host: bool) -> Result<(u64, Option<MappedBuffer>), Failure> {
+fn place(
+    queue: &dyn Queue,
+    layout: &Layout,
+    on_host: bool,
+) -> Result<(u64, Option<Box<dyn HostMemory>>), Failure> {
     let size = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
     let get = |bytes: u64| match on_host {
-        true => MappedBuffer::new(library, size(bytes)).map(|m| (m.device(), Some(m))),
-        false => library.alloc(size(bytes)).map(|at| (at, None)),
+        true => queue.host_memory(size(bytes)).map(|m| (m.device(), Some(m))),
+        false => queue.alloc(size(bytes)).map(|at| (at, None)),
     };
     let bytes = layout.total() + layout.chunk();
     let (at, mapped) = get(bytes)?;
@@ -43,7 +43,7 @@ fn place(library: Library, layout: &Layout, on_host: bool) -> Result<(u64, Optio
     // nothing runs yet for which it could wait.
     match mapped {
         Some(mapped) => drop(mapped),
-        None => library.free(at)?,
+        None => queue.free(at)?,
     }
     let (at, mapped) = get(2 * bytes + BEYOND)?;
     let base = at.next_multiple_of(layout.chunk());
@@ -51,9 +51,10 @@ fn place(library: Library, layout: &Layout, on_host: bool) -> Result<(u64, Optio
 }
 
 impl Recorder {
-    /// Creates a recorder for the launches of `context` at one level. `sink` receives every launch on a
-    /// thread of the recorder, mostly in the order in which the launches began. If only hashes of launches
-    /// are to be kept, `hashes` is [`LAUNCH_HASHES`](super::LAUNCH_HASHES) or the machine code of it.
+    /// Creates a recorder for the launches of `queue`'s context at one level. `sink` receives every launch on
+    /// a thread of the recorder, mostly in the order in which the launches began. If only hashes of launches
+    /// are to be kept, `hashes` is the code of the kernel that makes them, for CUDA
+    /// [`LAUNCH_HASHES`](crate::cuda::LAUNCH_HASHES) or the machine code of it.
     ///
     /// The threads inherit the caller's signal mask. Block the program's signals, because its handlers should
     /// not run there.
@@ -61,14 +62,13 @@ impl Recorder {
     /// # Errors
     /// If there is too little memory, or a driver call fails.
     pub fn new(
-        library: Library,
-        context: Context,
+        queue: Arc<dyn Queue>,
         (level, hashes): (Level, Option<&[u8]>),
         memory: RecorderMemory,
         sink: impl FnMut(Finished) + Send + 'static,
     ) -> Result<Recorder, Error> {
         let RecorderMemory { device, tables, on_host, host } = memory;
-        let mut layout = Layout::new(level, device, tables).ok_or_else(|| {
+        let mut layout = Layout::new(level, queue.warp_size(), device, tables).ok_or_else(|| {
             Error::new(
                 ErrorKind::Memory,
                 format!("{device} bytes of device memory are too little to record with"),
@@ -76,10 +76,14 @@ impl Recorder {
             .help("four MiB are the least that is of use")
         })?;
         layout.hashes = hashes.is_some();
-        let allocated = library.with_relaxed_capture(|| {
-            library.with_context(context, || Recorder::allocate(library, (layout, hashes), on_host, host))
-        });
-        let (shared, copy_thread) = allocated.map_err(|e| e.during("recording"))??;
+        let allocated = {
+            let _quiet = quiet(&*queue);
+            queue.enter().map_err(|e| e.during("recording"))?;
+            let allocated = Recorder::allocate(&queue, (layout, hashes), on_host, host);
+            queue.leave();
+            allocated
+        };
+        let (shared, copy_thread) = allocated?;
         let shared = Arc::new(shared);
         let (to, batches) = std::sync::mpsc::channel();
         let thread = |name: &str| std::thread::Builder::new().name(name.into());
@@ -90,36 +94,34 @@ impl Recorder {
             .spawn(move || decode_thread::run(&of_thread, &batches, sink))
             .map_err(failed)?;
         let of_thread = Arc::clone(&shared);
-        thread("prlx").spawn(move || copy_thread.run(&of_thread, context, to)).map_err(failed)?;
+        thread("prlx").spawn(move || copy_thread.run(&of_thread, to)).map_err(failed)?;
         Ok(Recorder { shared })
     }
 
     /// Allocates and zeroes everything that the recorder needs from the driver.
     fn allocate(
-        library: Library,
+        queue: &Arc<dyn Queue>,
         (layout, hashes): (Layout, Option<&[u8]>),
         on_host: bool,
         host: u64,
     ) -> Result<(Shared, CopyThread), Error> {
         let size = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
         let failed = |e: Failure| e.during("recording");
-        let hasher = hashes.map(|image| LaunchHasher::new(library, image)).transpose().map_err(failed)?;
+        let hasher = hashes.map(|image| LaunchHasher::new(&**queue, image)).transpose().map_err(failed)?;
         let (stream, upload_stream) =
-            (library.create_stream().map_err(failed)?, library.create_stream().map_err(failed)?);
-        let mut upload = PinnedBuffer::new(library, 64 * layout.context() as usize).map_err(failed)?;
-        let staging = (0..STAGING)
-            .map(|_| PinnedBuffer::new(library, STAGED))
-            .collect::<Result<_, _>>()
-            .map_err(failed)?;
+            (queue.create_stream().map_err(failed)?, queue.create_stream().map_err(failed)?);
+        let mut upload = queue.copy_buffer(64 * layout.context() as usize).map_err(failed)?;
+        let staging =
+            (0..STAGING).map(|_| queue.copy_buffer(STAGED)).collect::<Result<_, _>>().map_err(failed)?;
         let part = size((layout.pool + layout.arena).min(COPY_PART));
-        let bulk = || PinnedBuffer::new(library, part).map_err(failed);
+        let bulk = || queue.copy_buffer(part).map_err(failed);
         let bulk = [bulk()?, bulk()?];
-        let (base, mapped) = place(library, &layout, on_host).map_err(failed)?;
+        let (base, mapped) = place(&**queue, &layout, on_host).map_err(failed)?;
         let generations = std::array::from_fn(|i| Generation::new(layout, layout.area(base, i)));
-        upload.zero_device(upload_stream, [(base, size(layout.total()))]).map_err(failed)?;
+        upload.zero_device(upload_stream, &[(base, size(layout.total()))]).map_err(failed)?;
         let start = Instant::now();
-        let settle = |upload: &mut PinnedBuffer| {
-            let settled = upload.wait(|| {
+        let settle = |upload: &mut dyn CopyBuffer| {
+            let settled = wait(upload, || {
                 std::thread::yield_now();
                 start.elapsed() < START
             });
@@ -131,12 +133,12 @@ impl Recorder {
             };
             settled.map_err(failed).and_then(|done| done.then_some(()).ok_or_else(late))
         };
-        settle(&mut upload)?;
+        settle(&mut *upload)?;
         for g in &generations {
             upload
                 .copy_to_device(upload_stream, &[(g.area.bucket, &g.area.bucket.to_le_bytes())])
                 .map_err(failed)?;
-            settle(&mut upload)?;
+            settle(&mut *upload)?;
         }
         let mut state = State {
             generations,
@@ -171,7 +173,7 @@ impl Recorder {
         };
         state.reopen();
         let shared = Shared {
-            library,
+            queue: Arc::clone(queue),
             layout,
             hasher,
             base,

@@ -1,28 +1,17 @@
-//! The kernel that hashes what the warps of launches left at their end, as PTX.
+//! The kernel that hashes what the warps of launches left at their end, as PTX
+//! ([`crate::record::program::launch_hashes`] has its interface).
 //!
-//! The grid's y counts parts: in each warp of a launch, the words of one kind. The CTAs along x share the
-//! warps of a part, a thread takes one warp at a time, and every CTA adds its sums to those of the part.
+//! The CTAs along x share the warps of a part, a thread takes one warp at a time, and every CTA adds its sums
+//! to those of the part.
 
 use crate::cuda::sum_text::{add, clear, of_cta};
-
-/// Maximum number of parts in one launch.
-pub const PARTS: usize = 96;
-
-/// Bytes of a part among the parameters: the address of its first word, the address of its sums, then in 32
-/// bits each the number of warps, the bytes from one warp to the next and the number of words in a warp.
-pub const PART: usize = 32;
-
-/// Number of threads in a CTA.
-pub const THREADS: u32 = 256;
-
-/// Name of the kernel.
-pub const NAME: &str = "prlx_launch_hashes";
+use crate::record::program::launch_hashes::{PART, PARTS, THREADS};
 
 // The text has these constants as numbers.
 const _: () = assert!(PARTS * PART == 3072 && PART == 32 && THREADS == 256);
 
-/// PTX text of the module.
-pub const PTX: &str = concat!(
+/// PTX text of the kernel with which a recorder hashes launches on the device.
+pub const LAUNCH_HASHES: &str = concat!(
     r".version 7.0
 .target sm_70
 .address_size 64

@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use prlx_trace::launch::Launch;
 use prlx_trace::{FuncId, Level, ModuleId};
 
-use super::layout::Layout;
+use crate::record::program::layout::Layout;
 
 /// Maximum number of kernel shapes in the history.
 const KNOWN: usize = 1 << 14;
@@ -100,10 +100,11 @@ impl SizeHistory {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use prlx_trace::WarpSize;
 
     #[test]
     fn launches_tell_of_later_ones() {
-        let layout = Layout::new(Level::Path, 64 << 20, 0).unwrap();
+        let layout = Layout::new(Level::Path, WarpSize::W32, 64 << 20, 0).unwrap();
         let chunk = layout.chunk();
         let mut size_history = SizeHistory::default();
         let of = |kernel| Launch { kernel: FuncId(kernel), ..Launch::default() };

@@ -18,16 +18,19 @@ use prlx_trace::device::{
 };
 use prlx_trace::kernel::{FaultKind, Scalar};
 use prlx_trace::launch::{ArgInfo, Fault, Launch};
-use prlx_trace::mark::{Marks, Track};
+use prlx_trace::mark::Marks;
 use prlx_trace::{FuncId, LaneMask, Level, ModuleId, TableContents, WarpId, WarpSize};
 
 use crate::decode::{DecodedStreams, KeptWarps, LaunchBuffers, Pool, decode_launches};
 use crate::driver::{DevicePtr, Driver, LaunchStats, ModuleCode, Observed};
 use crate::error::{Error, ErrorKind};
 use crate::job::{ArgValue, Job};
-use crate::record::launches::{cta_warps, recording, records, tables, wanted};
-use crate::record::memory::DeviceAllocations;
-use crate::record::options::{OriginalRun, RecordOptions, Recorded};
+use crate::record::job::allocations::DeviceAllocations;
+use crate::record::job::options::{OriginalRun, RecordOptions, Recorded};
+use crate::record::memory::context::{
+    ContextKind, ProbeContext, Slot, StreamMemory, TrackRegions, has_magazines,
+};
+use crate::record::memory::launches::{marks, recording, records, tables, wanted};
 use crate::run::{PreparedJob, outputs, prepare};
 
 /// Runs a job and returns what its launch recorded.
@@ -120,7 +123,7 @@ impl LaunchRecorder<'_> {
     ) -> Result<Recorded, Error> {
         let mut launch = Launch { args: self.args(), ..self.launch() };
         let kept = KeptWarps::new(self.plan, &launch);
-        let LaunchResult { decoded, tallies, tracks, left_out, ended, unfinished } = match rewritten {
+        let LaunchResult { decoded, tallies, marks, ended, unfinished } = match rewritten {
             false => self.observed(module, &kept)?,
             true => self.instrumented(module, &launch, options.pool, held, &kept)?,
         };
@@ -147,12 +150,6 @@ impl LaunchRecorder<'_> {
         });
         launch.totals.bare = original.as_ref().map_or(0, |b| amount(&b.stats));
         launch.totals.instrumented = amount(&stats);
-        let marks = self.plan.probe_state.tracks.is_some().then_some(Marks {
-            module: launch.module,
-            launch: launch.number,
-            tracks,
-            left_out,
-        });
         let (recording, damage) = recording(&kept, launch, decoded);
         let outputs = outputs(self.job, contents);
         Ok(Recorded { recording, outputs, stats, tallies, marks, original, fault, damage })
@@ -206,12 +203,11 @@ impl LaunchRecorder<'_> {
             Err(_) if ended.is_err() => Vec::new(),
             tallies => tallies?,
         };
-        let tracks = match self.read_tracks(&context) {
-            Err(_) if ended.is_err() => Vec::new(),
-            tracks => tracks?,
+        let marks = match self.read_marks(launch, &context) {
+            Err(_) if ended.is_err() => None,
+            marks => marks?,
         };
-        let left_out = launch.warps() - u64::from(context.warps);
-        Ok(LaunchResult { decoded, tallies, tracks, left_out, ended, unfinished: None })
+        Ok(LaunchResult { decoded, tallies, marks, ended, unfinished: None })
     }
 
     /// The name of the instrumented kernel of machine code, and its parameters.
@@ -247,13 +243,18 @@ impl LaunchRecorder<'_> {
             return Err(Error::new(ErrorKind::Record, what));
         };
         let Observed { streams, tallies, tracks, ended, unfinished } = seen?;
-        let (first, last) = wanted(&self.plan.request, &self.launch());
-        let left_out = self.launch().warps() - (last - first);
+        let launch = self.launch();
+        let (first, last) = wanted(&self.plan.request, &launch);
+        let marks = self.plan.probe_state.tracks.is_some().then_some(Marks {
+            module: launch.module,
+            launch: launch.number,
+            tracks,
+            left_out: launch.warps() - (last - first),
+        });
         Ok(LaunchResult {
             decoded: kept.streams(streams),
             tallies,
-            tracks,
-            left_out,
+            marks,
             ended: started(ended)?,
             unfinished: Some(unfinished),
         })
@@ -274,73 +275,70 @@ impl LaunchRecorder<'_> {
         each.collect()
     }
 
-    /// Allocates the memory that the instrumented code writes to.
+    /// Allocates the memory that the instrumented code writes to, each part by itself, so that a device that
+    /// checks accesses notices one beyond its part.
     pub(super) fn context(
         &mut self,
         launch: &Launch,
         pool: u64,
         held: &mut DeviceAllocations,
     ) -> Result<Context, Error> {
-        let shape = Shape::of(launch.level, launch.warp_size);
+        let Launch { level, warp_size, .. } = *launch;
+        let shape = Shape::of(level, warp_size);
         let chunk = shape.chunk();
-        let window = launch.window.as_ref();
-        let (first, last) = wanted(&self.plan.request, launch);
-        let (visit_first, visit_last) = window.map_or((0, u64::MAX), |w| w.visits);
         let state = &self.plan.probe_state;
         // A probe program has tables and records instead of streams.
-        let (tables, records) = match launch.level {
-            Level::Probe => (state.table_bytes(), state.records.warp),
-            _ => (0, 0),
+        let (tables, records, size) = match level {
+            Level::Probe => (state.table_bytes(), state.records.warp, 0),
+            _ => (0, 0, pool - pool % chunk),
         };
-        let size = if launch.level == Level::Probe { 0 } else { pool - pool % chunk };
         let many = || {
             Error::new(ErrorKind::Memory, format!("{} warps are too many to record", launch.warps()))
                 .help("record a range of warps")
         };
-        let room = |each: u64| launch.warps().checked_mul(each).ok_or_else(many);
-        let few = |warps: u64| u32::try_from(warps).map_err(|_| many());
-        let finals = room(final_bytes(launch.level, self.plan.finals))?;
-        let heads = room(shape.heads(launch.warp_size) * Head::SIZE as u64)?;
-        let (tracks, track_log, recorded) = match &state.tracks {
-            None => (0, 0, last - first),
-            Some(layout) => {
-                let (log, recorded) = layout.size(last - first, pool.min(tracks::MOST));
-                let (bytes, ring) = ((recorded * layout.regions()) << log, layout.ring().is_some());
-                (held.regions(self.driver, bytes, 1 << log, ring)?, log, recorded)
-            }
+        let probe_context = ProbeContext {
+            tables: held.zeroed(self.driver, tables, 16)?,
+            records,
+            number: launch.number,
+            ..ProbeContext::default()
         };
+        let mut kind = ContextKind::of(self.plan, launch, probe_context);
+        let room = |each: u64| kind.warps().checked_mul(each).ok_or_else(many);
+        u32::try_from(kind.warps()).map_err(|_| many())?;
+        let heads = room(shape.heads(warp_size) * Head::SIZE as u64)?;
+        let finals = room(kind.each())?;
+        let mut tracks = 0;
+        if let Some(layout) = &state.tracks {
+            let (log, recorded) = layout.size(kind.recorded(), pool.min(tracks::MOST));
+            let (regions, ring) = (layout.regions(), layout.ring().is_some());
+            kind = kind.tracked(TrackRegions { regions, log }, recorded);
+            tracks = held.regions(self.driver, (recorded * regions) << log, 1 << log, ring)?;
+        }
         let bucket = held.zeroed(self.driver, chunk, chunk)?;
         self.driver.write(DevicePtr(bucket), &bucket.to_le_bytes())?;
-        let cta_warps = cta_warps(launch, (first, last));
-        let records = held.zeroed(self.driver, room(records)?, 16)?;
-        let mut context = Context {
+        let memory = StreamMemory {
+            level,
+            warp_size,
             pool: held.zeroed(self.driver, size, chunk)?,
             size,
+            bucket,
             cursor: held.zeroed(self.driver, 8, 16)?,
-            magazines: match shape.batch(size) > chunk {
+            magazines: match has_magazines(level, warp_size, size) {
                 true => held.zeroed(self.driver, MAGAZINES * MAGAZINE_STRIDE, MAGAZINE_STRIDE)?,
                 false => 0,
             },
-            batch: shape.batch(size),
+        };
+        let mut context = memory.context(&Slot {
+            context: 0,
+            sums: 0,
             heads: held.zeroed(self.driver, heads, 16)?,
             finals: match finals {
                 0 => 0,
                 bytes => held.zeroed(self.driver, bytes, 16)?,
             },
-            cta_warps,
-            bucket,
-            warp_first: few(first)?,
-            warps: few(recorded)?,
-            given: 0,
-            tables: held.zeroed(self.driver, tables, 16)?,
-            records,
-            record_warps: if records == 0 { 0 } else { cta_warps },
             tracks,
-            track_log: track_log.into(),
-            launch: launch.number,
-            visit_first,
-            visit_last,
-        };
+            kind,
+        });
         context.given = self.hand_out(launch, &context)?;
         Ok(context)
     }
@@ -419,12 +417,12 @@ impl LaunchRecorder<'_> {
     }
 
     /// Reads the tracks that the markers wrote.
-    fn read_tracks(&mut self, given: &Context) -> Result<Vec<Track>, Error> {
-        let Some(layout) = &self.plan.probe_state.tracks else { return Ok(Vec::new()) };
-        let log = given.track_log as u32;
-        let mut bytes = vec![0; ((u64::from(given.warps) * layout.regions()) << log) as usize];
+    fn read_marks(&mut self, launch: &Launch, given: &Context) -> Result<Option<Marks>, Error> {
+        let Some(layout) = &self.plan.probe_state.tracks else { return Ok(None) };
+        let (warps, log) = (u64::from(given.warps), given.track_log as u32);
+        let mut bytes = vec![0; ((warps * layout.regions()) << log) as usize];
         self.driver.read(DevicePtr(given.tracks), &mut bytes)?;
-        Ok(layout.read(self.kernel, given.warp_first.into(), log, &bytes))
+        Ok(marks(self.plan, launch, (warps, log), &bytes))
     }
 
     /// Runs the original code on the same data and compares the buffers.
@@ -464,9 +462,7 @@ pub(super) fn cursor(driver: &mut dyn Driver, context: &Context) -> Result<u64, 
 struct LaunchResult {
     decoded: DecodedStreams,
     tallies: Vec<TableContents>,
-    tracks: Vec<Track>,
-    /// Number of warps without a track.
-    left_out: u64,
+    marks: Option<Marks>,
     /// Cost of the launch, or the error that stopped it.
     ended: Result<LaunchStats, Error>,
     /// Lanes that had not ended when the launch was stopped, if the device knows them.

@@ -1,7 +1,8 @@
 //! A batch of launches that were copied to the host and wait for the decode thread.
 
-use crate::cuda::recorder::layout::{Area, Slot, UsedRanges};
-use crate::cuda::recorder::state::PlacedLaunch;
+use crate::record::memory::context::Slot;
+use crate::record::program::layout::{Area, UsedRanges};
+use crate::record::program::state::PlacedLaunch;
 
 /// Launches of one generation, with a copy of the memory that holds their streams.
 pub(super) struct CopiedBatch {

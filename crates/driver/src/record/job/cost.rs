@@ -18,8 +18,8 @@ use prlx_trace::{FuncId, Level};
 use crate::driver::{DevicePtr, Driver, ModuleCode, ModuleHandle, ResourceUsage};
 use crate::error::{Error, ErrorKind};
 use crate::job::{ArgValue, Job};
-use crate::record::instrumented::{LaunchRecorder, amount, cursor, kernel, with_hidden_parameter};
-use crate::record::memory::DeviceAllocations;
+use crate::record::job::allocations::DeviceAllocations;
+use crate::record::job::instrumented::{LaunchRecorder, amount, cursor, kernel, with_hidden_parameter};
 use crate::run::{PreparedJob, prepare};
 
 /// Options of a measurement.
