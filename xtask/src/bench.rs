@@ -19,6 +19,7 @@ const BENCHES: &[Bench] = &[
     ("rewrite", "prlx-instrument", "Rewriting a kernel"),
     ("alu", "prlx-emu", "Data operations"),
     ("emulate", "prlx-cli", "The CPU device"),
+    ("emulate-amd", "prlx-cli", "The CPU device with AMD's machine code"),
     ("overhead", "prlx-cli", "What recording costs on the CPU device"),
     ("trace", "prlx-cli", "Recordings in files"),
     ("timeline", "prlx-present", "Timelines of kernels"),

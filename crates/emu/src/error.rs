@@ -11,6 +11,8 @@ use std::fmt;
 pub enum EmuError {
     /// The device does not support an instruction: what is missing, as a sentence about "it".
     Unsupported(String),
+    /// No device runs an instruction, because the assembler refuses it: the reason.
+    InvalidCode(String),
     /// A kernel needs more of something than the device has, as a sentence that names the kernel.
     Limit(String),
     /// An instruction is given operands or memory that it cannot use: the end of a sentence whose subject is
@@ -32,8 +34,12 @@ pub fn invalid(why: impl Into<String>) -> EmuError {
 
 impl fmt::Display for EmuError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (EmuError::Unsupported(text) | EmuError::Limit(text) | EmuError::Invalid(text)) = self;
-        f.write_str(text)
+        match self {
+            EmuError::InvalidCode(text) => write!(f, "this is not valid PTX: {text}"),
+            EmuError::Unsupported(text) | EmuError::Limit(text) | EmuError::Invalid(text) => {
+                f.write_str(text)
+            }
+        }
     }
 }
 
@@ -41,7 +47,6 @@ impl std::error::Error for EmuError {}
 
 impl From<EmuError> for String {
     fn from(error: EmuError) -> String {
-        let (EmuError::Unsupported(text) | EmuError::Limit(text) | EmuError::Invalid(text)) = error;
-        text
+        error.to_string()
     }
 }

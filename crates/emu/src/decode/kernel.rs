@@ -22,7 +22,7 @@ use super::function::{InstDecoder, Request, UnsupportedInst, function};
 use super::fused::Fused;
 use super::{instruction, layout, warp_width};
 use crate::code::Code;
-use crate::error::{EmuError, unsupported};
+use crate::error::EmuError;
 use crate::exec::fault;
 use prlx_lanes::Simd;
 
@@ -134,7 +134,7 @@ impl InstDecoder for PtxDecoder<'_> {
     ) -> Result<(), EmuError> {
         b.begin(id, inst.guard);
         if let Some(why) = ptx::refusal(self.module, b.function(), inst) {
-            return Err(unsupported(format!("this is not valid PTX: {why}")));
+            return Err(EmuError::InvalidCode(why));
         }
         warp_width::supported(self.module, inst)?;
         match self.fused.fusion(id) {
@@ -149,12 +149,23 @@ impl InstDecoder for PtxDecoder<'_> {
 
 /// The error that names the first unsupported instructions.
 fn refuse(b: &Binder<'_>, r: &Request<'_>, missing: &[UnsupportedInst]) -> Error {
+    let is_invalid = |m: &&UnsupportedInst| matches!(m.why, EmuError::InvalidCode(_));
+    let invalid: Vec<&UnsupportedInst> = missing.iter().filter(is_invalid).collect();
+    let missing = if invalid.is_empty() { missing.iter().collect() } else { invalid.clone() };
     let mut lines = Vec::new();
     for m in missing.iter().take(5) {
-        lines.push(format!("{}: {}", fault::place(r.module, r.source, m.function, m.inst), m.why));
+        let place = fault::place(r.module, r.source, m.function, m.inst);
+        lines.push(match &m.why {
+            EmuError::InvalidCode(why) => format!("{place}: {why}"),
+            why => format!("{place}: {why}"),
+        });
     }
     if missing.len() > lines.len() {
         lines.push(format!("and {} more", missing.len() - lines.len()));
+    }
+    if !invalid.is_empty() {
+        let what = format!("`{}` is not valid PTX:\n  {}", b.code.name, lines.join("\n  "));
+        return Error::new(ErrorKind::Module, what);
     }
     let what = if missing.len() == 1 { "an instruction" } else { "instructions" };
     Error::new(

@@ -9,6 +9,7 @@ mod ops;
 mod optional;
 mod prune;
 mod resolve;
+mod suffixes;
 mod syntax;
 mod validity;
 

@@ -5,15 +5,16 @@
 //!
 //! # Invariants
 //! An instruction that ptxas 13.0 accepts has no [`refusal`]. `crates/isa/tests/validity.txt` has what it
-//! says of 2,166 instructions.
+//! says of 3,825 instructions.
 //!
 //! # Limitations
 //! Only common operations have a row in [`signature`]. Of the others, names, guards and addresses are
-//! checked. Elements of vectors, rounding modifiers and widths of special registers are not.
+//! checked. Elements of vectors are not.
 
 use super::opcode::{Opcode, opcode};
 use super::ops::Op;
-use super::resolve::is_special;
+use super::resolve::{is_special, special_bits};
+use super::suffixes;
 use crate::view::{Base, Function, Inst, Module, Operand, Reg, Space, Type};
 
 /// What a position among the operands takes.
@@ -38,6 +39,7 @@ pub fn refusal(module: &Module, function: &Function, inst: &Inst) -> Option<Stri
         .guard(inst)
         .or_else(|| inst.operands.iter().find_map(|operand| checker.names(inst, operand)))
         .or_else(|| inst.operands.iter().find_map(|operand| checker.address(inst, operand)))
+        .or_else(|| suffixes::misfit(opcode(inst)))
         .or_else(|| checker.operands(inst))
 }
 
@@ -167,7 +169,13 @@ impl Checker<'_> {
                 format!("`{name}` of type .{}", have.name())
             }
             Operand::Special(name) if name != "WARP_SZ" => {
-                if copies && !ty.is_float() {
+                let bits = special_bits(name);
+                let have = match op {
+                    // Conversions may read the low bits.
+                    Op::Cvt => ty.bits() <= bits.max(32) && bits > 1,
+                    _ => bits == ty.bits() || has_halves(name) && ty.bits() == 16 || narrows(name, ty),
+                };
+                if copies && !ty.is_float() && have {
                     return None;
                 }
                 format!("the special register `{name}`")
@@ -184,6 +192,17 @@ impl Checker<'_> {
         };
         Some(format!("operand {at} of `{}` is {what}, which .{} does not accept", op.mnemonic(), ty.name()))
     }
+}
+
+/// Whether 16 bits of a special register can be read, as PTX 1.x did.
+fn has_halves(name: &str) -> bool {
+    let stem = name.split('.').next().unwrap_or_default();
+    matches!(stem, "%tid" | "%ntid" | "%ctaid" | "%nctaid" | "%gridid")
+}
+
+/// Whether the low word of a special register can be read.
+fn narrows(name: &str, ty: Type) -> bool {
+    name == "%gridid" && ty.bits() == 32
 }
 
 fn is_bits(ty: Type) -> bool {

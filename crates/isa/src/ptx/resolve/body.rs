@@ -136,6 +136,9 @@ impl<'a> Builder<'_, 'a> {
         if d.end < scan_end {
             self.refuse(statement.span, "text behind the last name of a declaration");
         }
+        if !d.typed {
+            self.refuse(statement.span, "registers need a type, as `.b32`");
+        }
         let scope = Span { start: statement.span.end, end: scope_end };
         for one in &d.declarators {
             match one.family {

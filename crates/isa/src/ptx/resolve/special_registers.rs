@@ -52,3 +52,13 @@ pub fn is_special(name: &str) -> bool {
     let stem = name.strip_suffix("_64").unwrap_or(name).trim_end_matches(|c: char| c.is_ascii_digit());
     stem.len() < name.len() && matches!(stem, "envreg" | "pm")
 }
+
+/// Bits of a special register (PTX ISA, Special Registers).
+pub fn special_bits(name: &str) -> u32 {
+    match name {
+        "%is_explicit_cluster" => 1,
+        "%gridid" | "%clock64" | "%globaltimer" | "%current_graph_exec" => 64,
+        _ if name.ends_with("_64") => 64,
+        _ => 32,
+    }
+}

@@ -21,6 +21,8 @@ pub struct Declaration<'a> {
     pub align: Option<u32>,
     /// Element type. Opaque types (`.texref` and the like) are 64 bits.
     pub ty: Type,
+    /// Whether a type is named.
+    pub typed: bool,
     /// Number of elements of a vector type; 1 otherwise.
     pub lanes: u32,
     /// The declared names.
@@ -109,9 +111,9 @@ fn attributes(source: &str, b: &[u8], start: usize, d: &mut Declaration<'_>) -> 
             "v3" => d.lanes = 3,
             "v4" => d.lanes = 4,
             "v8" => d.lanes = 8,
-            "texref" | "samplerref" | "surfref" => d.ty = Type::B64,
+            "texref" | "samplerref" | "surfref" => (d.ty, d.typed) = (Type::B64, true),
             _ => match (Type::from_name(word), state_space(word)) {
-                (Some(ty), _) => d.ty = ty,
+                (Some(ty), _) => (d.ty, d.typed) = (ty, true),
                 // After `.ptr`, the state space is that of the pointer's target.
                 (None, Some(s)) if !pointer => {
                     d.space.get_or_insert(s);
