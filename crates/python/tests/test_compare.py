@@ -236,12 +236,20 @@ def test_schedules_of_one_function_are_compared():
     assert report.verdict == "differs" and report.names == ["seed 0 launch 0 (last)", "seed 5 launch 0 (last)"]
     assert report.causes[0].class_ == "race" and not x.any()
     assert prlx.compare(lambda: STORE[1, 4](np.zeros(4, np.int64), 1), seeds=range(3)).same
+    report = prlx.compare(lambda: FIRST_WAITS[2, 1](np.zeros(2, np.int32)), seeds=range(8), max_steps=10_000)
+    assert report.verdict == "differs" and report.causes[0].class_ == "stuck", report
     with pytest.raises(ValueError, match="at least two schedules"):
         prlx.compare(lambda: LAST[8, 1](x), seeds=[1])
     with pytest.raises(TypeError, match="seeds are of one function"):
         prlx.compare(lambda: LAST[8, 1](x), lambda: LAST[8, 1](x), seeds=range(3))
 
 
+# The CTA that comes first waits if it is not CTA 0.
+FIRST_WAITS = prlx.Kernel("""
+extern "C" __global__ void first_waits(volatile int *x) {
+    if (atomicAdd((int *)x, 1) == 0 && blockIdx.x == 1)
+        while (x[1] == 0);
+}""")
 LAST = prlx.Kernel('extern "C" __global__ void last(int *x) { x[0] = blockIdx.x; }')
 
 

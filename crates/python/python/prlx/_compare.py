@@ -272,10 +272,15 @@ def _schedules(f: Launches, seeds: list[int], *, arch: Arch, **options: Any) -> 
     """Compares two schedules of a function: the first, and one that leaves another result if there is one."""
     if len(seeds) < 2:
         raise ValueError("seeds: name at least two schedules")
-    device = run_checks(f, restore=True, check=None, arch=arch, seeds=seeds, **limits_of(options))
-    found = next((x.seeds for x in device.findings.errors if x.kind == "schedule"), (seeds[0], seeds[-1]))
-    names = (f"seed {found[0]}", f"seed {found[1]}")
-    return _functions(f, f, names, arch=arch, seed=(found[0], found[1]), **options)
+    other = seeds[-1]
+    try:
+        device = run_checks(f, restore=True, check=None, arch=arch, seeds=seeds, **limits_of(options))
+        other = next((x.seeds[1] for x in device.findings.errors if x.kind == "schedule"), other)
+    except (_native.KernelFault, _native.KernelStuck):
+        stops = {seed: _until_fault(f, arch, seed, **limits_of(options))[1] for seed in seeds}
+        other = next((s for s in seeds if (stops[s] is None) != (stops[seeds[0]] is None)), other)
+    names = (f"seed {seeds[0]}", f"seed {other}")
+    return _functions(f, f, names, arch=arch, seed=(seeds[0], other), **options)
 
 
 def _functions(
