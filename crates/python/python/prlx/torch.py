@@ -408,7 +408,7 @@ class _Tolerance:
 
     def takes(self, path: str, tensor: torch.Tensor) -> None:
         """A call of a module takes this tensor."""
-        if tensor.is_floating_point() and not self._fixed:
+        if tensor.is_floating_point() and not self._fixed and _is_dense(tensor):
             self._inputs[path] = max(self._inputs.get(path, 0.0), _rms(tensor))
 
     def seen(self, path: str, what: str, *tensors: torch.Tensor) -> None:
@@ -443,7 +443,7 @@ class _Tolerance:
 
     def arrives(self, path: str, gradient: torch.Tensor) -> None:
         """A gradient arrives at a module's output, on one side."""
-        if not self._fixed:
+        if not self._fixed and _is_dense(gradient):
             number, squares = self._arrived.get(path, (0, 0.0))
             self._arrived[path] = number + 1, squares + gradient.numel() * _rms(gradient) ** 2
 
@@ -498,6 +498,17 @@ def _coarsest(types: list[torch.dtype]) -> torch.dtype:
 def _least(type: torch.dtype) -> float:
     """Half the smallest subnormal number of a type."""
     return float(torch.finfo(type).smallest_normal * torch.finfo(type).eps / 2)
+
+
+def _dense(tensor: torch.Tensor) -> torch.Tensor:
+    """The tensor with all its elements, if it is sparse: so are gradients of embeddings with ``sparse=True``."""
+    return tensor if tensor.layout == torch.strided or tensor.is_nested else tensor.to_dense()
+
+
+def _is_dense(tensor: torch.Tensor) -> bool:
+    """Whether a tensor holds numbers that can be compared one by one."""
+    special = tensor.layout != torch.strided or tensor.is_nested or tensor.is_quantized
+    return not special and tensor.numel() > 0
 
 
 def _rms(tensor: torch.Tensor) -> float:
@@ -576,6 +587,7 @@ def _tensors(
     phase: _Phase, path: str, call: int, what: str, a: torch.Tensor, b: torch.Tensor, limits: _Tolerance
 ) -> Difference | None:
     """The difference of two tensors; ``None`` if they hold no numbers that can be compared."""
+    a, b = _dense(a), _dense(b)
     limits.seen(path, what, a, b)
     if a.shape != b.shape:
         whole = max(a.numel(), b.numel(), 1)
@@ -595,7 +607,7 @@ def _tensors(
             limits.now,
             limits.absolute,
         )
-    if a.is_sparse or a.is_nested or a.is_quantized or a.numel() == 0:
+    if not _is_dense(a):
         return None
     x, y = (_real(t).to(torch.float64) for t in (a, b.to(a.device)))
     scale = _rms(a)
@@ -648,7 +660,7 @@ def _real(tensor: torch.Tensor) -> torch.Tensor:
 
 def _equal(a: _steps.Run, b: _steps.Run) -> bool:
     """Whether two steps have the same bits as results and gradients."""
-    p, q = ([*run.result, *run.gradients.values()] for run in (a, b))
+    p, q = ([_dense(t) for t in (*run.result, *run.gradients.values())] for run in (a, b))
     return len(p) == len(q) and all(
         x.shape == y.shape
         and torch.equal(x.nan_to_num(), y.nan_to_num())

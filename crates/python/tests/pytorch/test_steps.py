@@ -214,6 +214,25 @@ def test_small_gradients_of_float16_are_no_difference():
     assert clear.verdict == "same" and clear.comparisons[0].notes == []
 
 
+def test_sparse_tensors():
+    class Mixed(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.words, self.mix = torch.nn.Embedding(9, 4, sparse=True), torch.nn.Identity()
+
+        def forward(self, words, matrix):
+            return (torch.sparse.mm(self.mix(matrix), self.words(words)) ** 2).sum()
+
+    def wrong(model, words, matrix):
+        model.words.weight.register_hook(lambda gradient: gradient * 2)
+        return model(words, matrix)
+
+    batch = (torch.randint(0, 9, (6,)), torch.eye(6).to_sparse())
+    assert prlx.torch.compare_steps(Mixed(), batch, ["eager", "eager"]).verdict == "same"
+    first = prlx.torch.compare_steps(Mixed(), batch, ["eager", wrong]).first
+    assert (first.module, first.what, first.elements) == ("words", "gradient of weight", 36)
+
+
 @pytest.mark.parametrize("setup", ["autocast", "autocast:float16", "compile"])
 def test_a_gradient_whose_terms_cancel_is_no_difference(setup):
     class Attention(torch.nn.Module):
