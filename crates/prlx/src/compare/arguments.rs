@@ -37,8 +37,8 @@ pub(super) fn explain_arguments(
     mut rerun: impl FnMut(&[Job; 2], Option<Tolerance>) -> Result<Rerun>,
 ) -> Result<Option<&'static str>> {
     let [a, b] = jobs;
-    let known = causes.first().is_none_or(|c| c.class == CauseClass::Input);
-    if known || a.code() == b.code() || a.kernel != b.kernel {
+    let explained = causes.first().is_none_or(|c| c.class == CauseClass::Input);
+    if explained || a.code() == b.code() || a.kernel != b.kernel {
         return Ok(None);
     }
     // B's code first: B is the side that may be wrong.

@@ -184,15 +184,15 @@ def _find(module: _native.Module, name: str | None, source: str | None) -> str:
 
 def _help(name: str | None, source: str | None) -> str:
     """What to do about a kernel that was not found, if it is a template of the source."""
-    known = templates(source or "")
+    names = templates(source or "")
     plain = name and name.partition("<")[0].rpartition("::")[2].strip()
-    if not known or (plain and plain not in known):
+    if not names or (plain and plain not in names):
         return ""
     if name and "<" in name:
         what = f"the source does not instantiate the template `{plain}`"
         return f"\nhelp: {what}: install NVRTC, which does: pip install nvidia-cuda-nvrtc"
-    example = f'prlx.Kernel(code, "{name or known[0]}<float>")'
-    return f"\nhelp: `{plain or known[0]}` is a template: name its arguments, as {example}"
+    example = f'prlx.Kernel(code, "{name or names[0]}<float>")'
+    return f"\nhelp: `{plain or names[0]}` is a template: name its arguments, as {example}"
 
 
 def _source(code: Code) -> str | None:
@@ -370,8 +370,8 @@ def _compile(
                 module = _native.Module(compile()[0], path)
                 return module, _find(module, name, None)
             except _native.ModuleError:
-                known = ", ".join(f"`{t}`" for t in templates(source)) or "none"
-                help = f"a name has namespaces and arguments; the kernel templates of the source: {known}"
+                names = ", ".join(f"`{t}`" for t in templates(source)) or "none"
+                help = f"a name has namespaces and arguments; the kernel templates of the source: {names}"
                 raise _native.ModuleError(f"{error}\nhelp: {help}") from None
     if options:
         raise _native.UnsupportedError("options need NVRTC\nhelp: pip install nvidia-cuda-nvrtc")
