@@ -47,7 +47,11 @@ const TASKS: &[Task] = &[
     ),
     ("tidy", tidy::run, "check house rules: crate edges, circles of files, headers, sizes, words, links"),
     ("setup", setup::run, "install the CUDA toolchain and Triton from PyPI into .venv"),
-    ("field", field, "run the cases of tests/field and print the table of what is right"),
+    (
+        "field",
+        field,
+        "run the cases of tests/field and print the table of what is right (--python: those of Triton, from Python)",
+    ),
     (
         "corpus",
         corpus::run,
@@ -275,7 +279,10 @@ fn lint(_: &[String]) -> Result<()> {
     sh("cargo", &[&["clippy"], &FULL[..], &["--all-targets", "--", "-D", "warnings"]].concat())
 }
 
-fn field(_: &[String]) -> Result<()> {
+fn field(args: &[String]) -> Result<()> {
+    if args == ["--python"] {
+        return wheel::field();
+    }
     let all = ["test", "--quiet", "-p", "prlx-cli", "--features", "full", "--test", "it"];
     sh_with("cargo", &[&all[..], &["field::", "--", "--nocapture"]].concat(), &[])
 }

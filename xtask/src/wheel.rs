@@ -177,6 +177,14 @@ fn versions(tools: &Tools) -> Result<()> {
     Ok(())
 }
 
+/// Runs the cases of `tests/field/triton` from Python and prints their table, with the package that `--check`
+/// installed.
+pub fn field() -> Result<()> {
+    let python = crate::readme::target_dir().join("wheel-venv/bin/python");
+    let tests = root().join(PACKAGE).join("tests/test_field.py");
+    sh(text(&python)?, &[text(&tests)?])
+}
+
 /// Runs the tests of PyTorch in an environment of their own, with the package that `--check` installed.
 fn torch() -> Result<()> {
     let site = site_packages(&crate::readme::target_dir().join("wheel-venv"))?;

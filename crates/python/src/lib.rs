@@ -16,6 +16,7 @@ mod launch;
 mod module;
 mod monitor;
 mod numbers;
+mod probe;
 mod ranges;
 mod recording;
 mod report;
@@ -43,5 +44,6 @@ fn _native(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(compare::diff, m)?)?;
     m.add_function(wrap_pyfunction!(compare::load, m)?)?;
     m.add_function(wrap_pyfunction!(compare::record, m)?)?;
+    m.add_function(wrap_pyfunction!(probe::probe, m)?)?;
     Ok(())
 }

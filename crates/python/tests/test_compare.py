@@ -220,6 +220,39 @@ def test_trials_of_an_autotuner_do_not_count(data, tmp_path):
     assert prlx.compare(tuned, tuned).same
 
 
+def test_arrays_are_put_back_after_a_wrong_result():
+    x = np.zeros(4, np.int64)
+
+    def run():
+        STORE[1, 4](x, 1)
+        return x
+
+    assert prlx.compare(run, prlx.against(np.full(4, 7))).verdict == "differs" and not x.any()
+
+
+def test_schedules_of_one_function_are_compared():
+    x = np.zeros(1, np.int32)
+    report = prlx.compare(lambda: LAST[8, 1](x), seeds=[0, 0, 5])
+    assert report.verdict == "differs" and report.names == ["seed 0 launch 0 (last)", "seed 5 launch 0 (last)"]
+    assert report.causes[0].class_ == "race" and not x.any()
+    assert prlx.compare(lambda: STORE[1, 4](np.zeros(4, np.int64), 1), seeds=range(3)).same
+    report = prlx.compare(lambda: FIRST_WAITS[2, 1](np.zeros(2, np.int32)), seeds=range(8), max_steps=10_000)
+    assert report.verdict == "differs" and report.causes[0].class_ == "stuck", report
+    with pytest.raises(ValueError, match="at least two schedules"):
+        prlx.compare(lambda: LAST[8, 1](x), seeds=[1])
+    with pytest.raises(TypeError, match="seeds are of one function"):
+        prlx.compare(lambda: LAST[8, 1](x), lambda: LAST[8, 1](x), seeds=range(3))
+
+
+# The CTA that comes first waits if it is not CTA 0.
+FIRST_WAITS = prlx.Kernel("""
+extern "C" __global__ void first_waits(volatile int *x) {
+    if (atomicAdd((int *)x, 1) == 0 && blockIdx.x == 1)
+        while (x[1] == 0);
+}""")
+LAST = prlx.Kernel('extern "C" __global__ void last(int *x) { x[0] = blockIdx.x; }')
+
+
 def test_findings_have_text_pages_and_pickles(tmp_path):
     import pickle
 
@@ -272,6 +305,24 @@ def test_constants_of_one_source_may_change_decisions(data):
     assert prlx.compare(lambda: run(False), lambda: run(True), strict=True).verdict == "differs"
     # Outputs that differ are another matter.
     assert prlx.compare(lambda: run(False), lambda: run(True, lengths[::-1].copy())).verdict == "differs"
+
+
+@pytest.mark.parametrize("sizes", [(1024, 1001), (1001, 1024), (1008, 1000)])
+def test_an_argument_of_two_builds_is_the_cause(sizes, rng):
+    # Triton compiles another kernel for a size that 16 divides.
+    x = rng.standard_normal((8, 1024)).astype(np.float32)
+    out, counts, n = np.zeros_like(x), np.zeros(16, np.int32), rng.integers(0, 16, 1024).astype(np.int32)
+    for what, name, run in (
+        ("softmax", "columns", lambda size: kernels.softmax[(8,)](out, x, size, BLOCK=1024)),
+        ("add", "n", lambda size: kernels.add[(4,)](x, x, out, size, BLOCK=256)),
+        ("histogram", "n", lambda size: kernels.histogram[(4,)](n, counts, size, BLOCK=256)),
+    ):
+        report = prlx.compare(lambda: run(sizes[0]), lambda: run(sizes[1]))
+        cause = report.causes[0]
+        values = "argument `{}` differs: A {}, B {}".format(name, *sizes)
+        assert (cause.class_, cause.what) == ("input", values), f"{what}: {report.summary}"
+        line = open(kernels.__file__).read().splitlines()[cause.places[0].location.line - 1]
+        assert name in line or "inside" in line, line
 
 
 def test_different_numbers_of_launches_are_an_error(data):

@@ -166,4 +166,58 @@ __global__ void once(int *x) { x[threadIdx.x] = 7; }
     assert prlx.compare(lambda: prlx.Kernel(source, "once")[1, 4](x), lambda: OTHER_ONCE[1, 4](x)).same
 
 
+TEMPLATES = """
+namespace ns {
+template <typename T, int N = 2>
+__global__ void __launch_bounds__(128) scale(T *x, T by) { x[threadIdx.x] *= by * N; }
+}
+template <bool UP> __global__ void step(int *x) { x[threadIdx.x] += UP ? 1 : -1; }
+"""
+
+
+def test_templates_are_instantiated_by_name():
+    x, n = np.ones(4, np.float32), np.zeros(4, np.int32)
+    prlx.Kernel(TEMPLATES, "ns::scale<float>")[1, 4](x, 3.0)
+    prlx.Kernel(TEMPLATES, "ns::scale<float, 5>")[1, 4](x, 1.0)
+    prlx.Kernel(TEMPLATES, "step< (1 < 2) >")[1, 2](n)
+    assert x.tolist() == [30.0] * 4 and n.tolist() == [1, 1, 0, 0]
+    with pytest.raises(prlx.LaunchError, match="argument `x` is 3"):
+        prlx.Kernel(TEMPLATES, "ns::scale<float>")[1, 4](3, 3.0)
+
+
+def test_a_template_without_arguments_says_what_to_do():
+    with pytest.raises(prlx.ModuleError, match=r'help: `scale` is a template: .*"ns::scale<float>"'):
+        prlx.Kernel(TEMPLATES, "ns::scale")
+    with pytest.raises(prlx.ModuleError, match=r'has no kernel.*\nhelp: .*"scale<float>"'):
+        prlx.Kernel(TEMPLATES)
+    with pytest.raises(prlx.ModuleError, match=r"(?s)`scal<float>`: identifier \"scal\".*: `scale`, `step`"):
+        prlx.Kernel(TEMPLATES, "scal<float>")
+    with_kernel = TEMPLATES + "__global__ void plain(int *x) {}"
+    with pytest.raises(prlx.ModuleError, match=r'there is no kernel `step`.*\nhelp: .*"step<float>"'):
+        prlx.Kernel(with_kernel, "step")
+
+
+def test_shared_memory_of_a_launch():
+    source = """extern "C" __global__ void turn(int *x) {
+    extern __shared__ int part[];
+    part[threadIdx.x] = x[threadIdx.x];
+    __syncthreads();
+    x[threadIdx.x] = part[blockDim.x - 1 - threadIdx.x];
+}"""
+    turn, x = prlx.Kernel(source), np.arange(4, dtype=np.int32)
+    turn[1, 4, 16](x)
+    assert x.tolist() == [3, 2, 1, 0]
+    with pytest.raises(prlx.KernelFault, match=r"of shared memory .*\nhelp: launch it as turn\[grid, block, shared_bytes\]"):
+        turn[1, 4](x)
+
+
+def test_without_nvrtc_a_template_needs_an_instance():
+    from prlx import _kernel
+
+    # As after a compilation by nvcc, which has no names to instantiate.
+    module = prlx.Kernel("__global__ void plain(int *x) {}")._module
+    with pytest.raises(prlx.ModuleError, match="does not instantiate the template `step`: install NVRTC"):
+        _kernel._find(module, "step<true>", TEMPLATES)
+
+
 OTHER_ONCE = prlx.Kernel('extern "C" __global__ void other(int *x) { x[threadIdx.x] = 3 + 4; }')

@@ -181,6 +181,41 @@ def test_probes_of_a_launch_file(tmp_path):
         prlx.probe("nonsense {", file)
 
 
+SQUARE_ROOTS = prlx.Kernel("""
+extern "C" __global__ void roots(float *out, const float *x, float shift) {
+    int i = threadIdx.x;
+    float v = x[i];
+    out[i] = sqrtf(v - shift);
+}
+""")
+
+
+def test_probes_of_a_function():
+    x, out = np.arange(32, dtype=np.float32), np.zeros(32, np.float32)
+
+    def run():
+        SQUARE_ROOTS[1, 32](out, x, 3.0)
+        SQUARE_ROOTS[1, 32](out, out, 0.0)
+
+    (stores,) = prlx.probe("inst:st.global { @stores[line] = count() }", run).tables
+    assert [(row.key[0].line, row.count) for row in stores.rows] == [(5, 64)]
+    # The second launch loads what the first one has computed.
+    tables = {t.name: t.rows for t in prlx.probe("nan-origin", run).tables}
+    assert [row.key[0].line for row in tables["origin"]] == [5]
+    assert [row.key[0].line for row in tables["loaded"]] == [4]
+    assert not out.any(), "the arrays hold what they held before"
+    with pytest.raises(prlx.LaunchError, match="the function launches roots, roots, not other"):
+        prlx.probe("nan-origin", run, kernel="other")
+    with pytest.raises(prlx.LaunchError, match="launches no kernel on the CPU device"):
+        prlx.probe("nan-origin", lambda: None)
+    with pytest.raises(prlx.Error, match="there is no tool `nonsense`"):
+        prlx.probe("nonsense", run)
+    with pytest.raises(prlx.Error, match="matches no instruction in roots"):
+        prlx.probe("inst:atom { @n = count() }", run)
+    with pytest.raises(prlx.KernelStuck, match="`max_steps`"):
+        prlx.probe("nan-origin", run, max_steps=2)
+
+
 def test_options_reach_the_command_line(tmp_path):
     file = os.path.join(os.path.dirname(__file__), "../../../examples/threshold/good.toml")
     # Options that may stand alone take a value after `=` only.

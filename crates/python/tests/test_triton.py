@@ -238,3 +238,25 @@ def test_benchmarks_count_instructions():
         run = lambda: kernels.scale[(1,)](x, out, 2.0, 64, BLOCK=64)
         two = triton.testing.do_bench(run, quantiles=[0.2, 0.5])
     assert two == [cost, cost]
+
+
+def test_equal_kernels_of_two_files_have_their_own_places(tmp_path):
+    import importlib.util
+
+    text = "\n".join(
+        [
+            "import triton",
+            "import triton.language as tl",
+            "",
+            "@triton.jit",
+            "def store(x, BLOCK: tl.constexpr):",
+            "    tl.store(x + tl.arange(0, BLOCK), 1.0)",
+        ]
+    )
+    for name in ("first", "second"):
+        (tmp_path / f"{name}.py").write_text(text)
+        spec = importlib.util.spec_from_file_location(name, tmp_path / f"{name}.py")
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        findings = prlx.check(lambda: module.store[(1,)](np.zeros(60, np.float32), BLOCK=64), check="bounds")
+        assert (findings.errors[0].file, findings.errors[0].line) == (str(tmp_path / f"{name}.py"), 6)

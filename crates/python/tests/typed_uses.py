@@ -135,6 +135,9 @@ findings[0].grade == "fatal"  # wrong: comparison-overlap
 prlx.check(configured)  # wrong: arg-type
 prlx.check(launches, "all")  # wrong: call-arg
 
+assert_type(prlx.compare(launches, seeds=range(4), check="race"), prlx.Report)
+prlx.compare("launch.toml", seeds=range(4))  # wrong: call-overload
+
 # prlx.repeat, prlx.probe, prlx.profile, prlx.convert, prlx.record
 repeated = prlx.repeat(launches, 20, check="all", max_steps=1000)
 assert_type(repeated.runs, int)
@@ -149,7 +152,9 @@ prlx.repeat("launch.toml", colour="never")  # wrong: call-overload
 tallies = prlx.probe("inst:ld.global { @n = count() }", "launch.toml", top=5, csv="tables")
 assert_type(tallies.tables[0].name, str)
 prlx.probe("global-bytes", ["./app"], interval=1.5, memory=64)
-prlx.probe("global-bytes", "launch.toml", topp=5)  # wrong: call-arg
+assert_type(prlx.probe("nan-origin", launches, arch="sm_80", kernel="scale", max_steps=1000).version, int)
+prlx.probe("global-bytes", "launch.toml", topp=5)  # wrong: call-overload
+prlx.probe("global-bytes", launches, top=5)  # wrong: call-overload
 profile = prlx.profile("launch.toml", auto="trip", html="page.html", flight_recorder=60)
 assert_type(profile.notes, list[str])
 prlx.profile("launch.toml", rows="5")  # wrong: arg-type

@@ -162,10 +162,13 @@ pub fn compare_captured_launches(
 impl CapturedPair {
     fn new(a: CapturedSide, b: CapturedSide) -> CapturedPair {
         let mut jobs = [a.job, b.job];
+        let mut outputs = [a.outputs, b.outputs];
         if let Cow::Owned(common) = with_common_outputs(&jobs) {
+            for (side, outputs) in outputs.iter_mut().enumerate() {
+                rename(outputs, &jobs[side], &common[side]);
+            }
             jobs = common;
         }
-        let mut outputs = [a.outputs, b.outputs];
         with_types_of_a(&mut jobs, &mut outputs);
         let [left, right] = &mut outputs;
         ignore_unchanged(&jobs, [left, right]);
@@ -186,6 +189,16 @@ impl CapturedPair {
         if self.partial {
             launch.gaps.push(PARTIAL.to_owned());
             launch.conclude();
+        }
+    }
+}
+
+/// Gives outputs of a job the names that their arguments have in another copy of it.
+fn rename(outputs: &mut [Output], job: &Job, renamed: &Job) {
+    for output in outputs {
+        let at = job.args.iter().position(|arg| arg.name == output.name);
+        if let Some(arg) = at.and_then(|i| renamed.args.get(i)) {
+            output.name.clone_from(&arg.name);
         }
     }
 }

@@ -13,6 +13,7 @@ use prlx_trace::WarpSize;
 use prlx_trace::check::{Check, Finding, Findings, Grade, Place};
 use prlx_trace::names::file_name;
 
+use super::arguments::{self, Rerun};
 use super::before;
 use super::chosen_ctas::Reruns;
 use super::outputs::{compare_outputs, ignore_unchanged};
@@ -74,6 +75,12 @@ pub(super) fn explain_launch(
         return Ok(false);
     }
     let mut found = rerun((jobs, origin), device, tolerance, monitor)?;
+    let side = arguments::explain_arguments(&mut found.causes, jobs, |jobs, least| {
+        let found = rerun((jobs, origin), device, tolerance.or(least), monitor)?;
+        let equal = !found.outputs_differ && found.stopped == [None, None];
+        Ok(Rerun { causes: found.causes, equal })
+    })?;
+    launch.notes.extend(side.map(of_one_code));
     before::explain_inputs(&mut found.causes, jobs, |jobs| {
         Ok(rerun((jobs, origin), device, tolerance, monitor)?.causes)
     })?;
@@ -118,6 +125,15 @@ pub(super) fn explain_launch(
         launch.accept_unmatched_code();
     }
     Ok(true)
+}
+
+/// What a report says of a cause that comes from the code of one side alone.
+fn of_one_code(side: &str) -> String {
+    let other = if side == "A" { "B" } else { "A" };
+    format!(
+        "the code of both sides differs, but the code of {side} leaves the outputs of {other} if it gets the \
+         arguments of {other}: the cause comes from running the code of {side} with both"
+    )
 }
 
 /// The gap that a race of both sides leaves.

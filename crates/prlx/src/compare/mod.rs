@@ -1,6 +1,7 @@
 //! Records two sides, compares them, and records them again around the first findings to see all operands
 //! there.
 
+mod arguments;
 mod before;
 mod captured;
 mod chosen_ctas;

@@ -3,24 +3,26 @@
 //! # Invariants
 //! - A buffer that one job names as an output is one for both.
 //! - The argument of the other job has the same name. If no argument there has it, the argument at the same
-//!   position is meant, unless the name of that one occurs in this job.
+//!   position is meant, unless the name of that one occurs in this job. In a comparison, both get one name.
 //!
 //! # Limitations
 //! Elements are compared only if both sides have the same number of them, of the same type.
 
 use std::borrow::Cow;
+use std::mem::discriminant;
 
 use prlx_analyze::outputs::{self, Contents, Tolerance, compare_contents, only_one_side};
 use prlx_analyze::report::Output;
 use prlx_driver::job::{ArgValue, Buffer};
 use prlx_driver::{Job, element};
 
-/// The jobs with the same outputs on both sides.
+/// The jobs with the same outputs on both sides, and with one name for both sides' argument.
 pub(super) fn with_common_outputs(jobs: &[Job; 2]) -> Cow<'_, [Job; 2]> {
-    let mut out = Cow::Borrowed(jobs);
+    let mut out = with_common_names(jobs);
     for side in [0, 1] {
-        for (i, _) in jobs[side].args.iter().enumerate().filter(|(i, _)| is_output(&jobs[side], *i)) {
-            let Some(other) = partner(jobs, side, i).filter(|j| !is_output(&jobs[1 - side], *j)) else {
+        let outputs: Vec<usize> = (0..out[side].args.len()).filter(|i| is_output(&out[side], *i)).collect();
+        for i in outputs {
+            let Some(other) = partner(&out, side, i).filter(|j| !is_output(&out[1 - side], *j)) else {
                 continue;
             };
             if let Some(ArgValue::Buffer(b)) =
@@ -31,6 +33,30 @@ pub(super) fn with_common_outputs(jobs: &[Job; 2]) -> Cow<'_, [Job; 2]> {
         }
     }
     out
+}
+
+/// The jobs with one name for the arguments that correspond, if both are arrays or both are numbers. PTX of
+/// Triton has no names of its own: its arguments get those of the other side.
+fn with_common_names(jobs: &[Job; 2]) -> Cow<'_, [Job; 2]> {
+    let mut out = Cow::Borrowed(jobs);
+    for i in 0..jobs[0].args.len() {
+        let Some(j) = partner(jobs, 0, i) else { continue };
+        let [a, b] = [&jobs[0].args[i], &jobs[1].args[j]];
+        if a.name == b.name || discriminant(&a.value) != discriminant(&b.value) {
+            continue;
+        }
+        let generated = is_generated(&a.name);
+        let (side, at, name) = if generated { (0, i, b.name.clone()) } else { (1, j, a.name.clone()) };
+        if let Some(arg) = out.to_mut()[side].args.get_mut(at) {
+            arg.name = name;
+        }
+    }
+    out
+}
+
+/// Whether a compiler made up the name of an argument: `param_3`.
+fn is_generated(name: &str) -> bool {
+    name.strip_prefix("param_").is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
 }
 
 /// Compares all outputs, in the order of A's arguments. The launch files' `expect` gives the tolerance of an

@@ -55,6 +55,24 @@ pub fn probe_launch_files(
     options: &ProbeOptions,
     monitor: &Monitor<'_>,
 ) -> Result<LaunchProbe> {
+    let jobs = launches.iter().map(|path| {
+        let job = record::load(path, &options.device)?;
+        record::require_kernel("--kernel", &options.kernels, &job.kernel)?;
+        Ok((path.display().to_string(), job))
+    });
+    probe_jobs(jobs, script, options, monitor)
+}
+
+/// Runs launches one after the other with a probe program inserted. Each has a name for reports.
+///
+/// # Errors
+/// If there is no launch to run, it cannot run, or the program matches nothing in a kernel.
+pub fn probe_jobs(
+    jobs: impl Iterator<Item = Result<(String, Job)>>,
+    script: &SelectedScript<'_>,
+    options: &ProbeOptions,
+    monitor: &Monitor<'_>,
+) -> Result<LaunchProbe> {
     // What a program says of time, and of the order of warps, needs warps that advance together.
     let turn = if script.script.is_about_order() { Some(TURN) } else { options.device.turn };
     let on = options.device.for_inserted_code(options.rewritten);
@@ -63,21 +81,17 @@ pub fn probe_launch_files(
     let mut missed: BTreeSet<Unavailable> = BTreeSet::new();
     let mut printed = Vec::new();
     let mut stopped = None;
-    for path in launches {
+    for job in jobs {
         monitor.check()?;
-        let job = record::load(path, &options.device)?;
-        record::require_kernel("--kernel", &options.kernels, &job.kernel)?;
+        let (name, job) = job?;
         let probed = probe_job(&job, script, options, &mut device, monitor)?;
         missed.extend(probed.missed);
         printed.push(device.take_printed());
         if let Some(why) = probed.fault {
-            let why = format!(
-                "{} was stopped, and the tables hold what was recorded before: {why}",
-                path.display()
-            );
+            let why = format!("{name} was stopped, and the tables hold what was recorded before: {why}");
             stopped.get_or_insert(why);
         }
-        traces.push((path.display().to_string(), probed.trace));
+        traces.push((name, probed.trace));
     }
     let named: Vec<(String, &Trace)> = traces.iter().map(|(name, trace)| (name.clone(), trace)).collect();
     let mut tables = Tallies::of(&named);

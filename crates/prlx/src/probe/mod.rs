@@ -16,7 +16,7 @@ pub use check::{Checked, ModuleMatches, check_module};
 pub use count::count;
 pub use engine::{EngineOptions, run_engine};
 pub use explain::{ClauseExplanation, Explanation, InsertedCode, Totals, explain};
-pub use launch_files::{LaunchProbe, ProbeOptions, probe_launch_files};
+pub use launch_files::{LaunchProbe, ProbeOptions, probe_jobs, probe_launch_files};
 pub use plan::recording_request;
 pub use program::{LiveTables, ProgramProbe, probe_program};
 pub use recordings::{read_recording, tables, tables_of_recordings};

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -32,6 +33,16 @@ def compare(
     configs: None = None,
     arch: Arch = "sm_90",
     seed: int = 0,
+    seeds: None = None,
+    **options: Unpack[CompareOptions],
+) -> Report: ...
+@overload
+def compare(
+    a: Launches,
+    *,
+    configs: None = None,
+    arch: Arch = "sm_90",
+    seeds: Iterable[int],
     **options: Unpack[CompareOptions],
 ) -> Report: ...
 @overload
@@ -95,6 +106,7 @@ def compare(
     configs: Configs | None = None,
     arch: Arch = "sm_90",
     seed: int = 0,
+    seeds: Iterable[int] | None = None,
     **options: Any,
 ) -> Report | Outcome | Outcomes | Configurations[Any]:
     """Compares two sides that should agree, and says where and why they differ.
@@ -107,6 +119,8 @@ def compare(
     ``b``, which is a function or :class:`prlx.against`; without ``b``, with the first. The result is a
     :class:`Configurations`.
     arch, seed: the GPU to compile for, and the schedule of functions and launch files.
+    seeds: run the function ``a`` under all of these schedules (as ``range(20)``), and compare the first of them with
+        the first that leaves another result; without any, with the last. There is no ``b`` then.
     rtol, atol, ulp, equal_nan: how far outputs may be apart; by default their bits must be equal.
     level: what is recorded of both sides: ``"path"`` (default), ``"values"``, ``"events"``, ``"operands"`` or
         ``"fingerprint"``.
@@ -125,6 +139,10 @@ def compare(
     """
     if "check" in options:
         options["check"] = check_names(options["check"])
+    if seeds is not None:
+        if not callable(a) or b is not None or configs is not None:
+            raise TypeError("compare: seeds are of one function, without another side or configs")
+        return _schedules(a, list(seeds), arch=arch, **options)
     if configs is not None:
         if not callable(a):
             raise TypeError("compare: with configs, side A is a function")
@@ -175,10 +193,11 @@ def check(
     return run_checks(function, check=check, arch=arch, seed=seed, seeds=seeds).findings
 
 
-def run_checks(function: Launches, **options: Any) -> cpu:
-    """Runs a function with checks and collects what they find. Returns the device."""
+def run_checks(function: Launches, *, restore: bool = False, **options: Any) -> cpu:
+    """Runs a function with checks and collects what they find. Returns the device. With ``restore``, the arrays hold
+    afterwards what they held before."""
     device = cpu(collect=True, **options)
-    with device:
+    with device, device.trial() if restore else contextlib.nullcontext():
         try:
             function()
         except (_native.KernelFault, _native.KernelStuck):
@@ -195,7 +214,7 @@ def record_launches(
     Returns their paths. The arrays hold afterwards what they held before."""
     import pathlib
 
-    calls, _ = _record(function, arch, seed)
+    calls, _ = record_calls(function, arch, seed)
     first = pathlib.Path(path)
     first.parent.mkdir(parents=True, exist_ok=True)
     files: list[pathlib.Path] = []
@@ -211,7 +230,7 @@ class _Call:
     snapshot: _native.Snapshot
 
 
-def _record(
+def record_calls(
     function: Callable[[], Any],
     arch: Arch,
     seed: int,
@@ -244,11 +263,38 @@ def _record(
             _arrays.put(address, content)
 
 
+def limits_of(options: dict[str, Any]) -> dict[str, Any]:
+    """The limits of the CPU device among options."""
+    return {name: options[name] for name in ("max_steps", "max_memory", "max_printed") if name in options}
+
+
+def _schedules(f: Launches, seeds: list[int], *, arch: Arch, **options: Any) -> Report:
+    """Compares two schedules of a function: the first, and one that leaves another result if there is one."""
+    if len(seeds) < 2:
+        raise ValueError("seeds: name at least two schedules")
+    other = seeds[-1]
+    try:
+        device = run_checks(f, restore=True, check=None, arch=arch, seeds=seeds, **limits_of(options))
+        other = next((x.seeds[1] for x in device.findings.errors if x.kind == "schedule"), other)
+    except (_native.KernelFault, _native.KernelStuck):
+        stops = {seed: _until_fault(f, arch, seed, **limits_of(options))[1] for seed in seeds}
+        other = next((s for s in seeds if (stops[s] is None) != (stops[seeds[0]] is None)), other)
+    names = (f"seed {seeds[0]}", f"seed {other}")
+    return _functions(f, f, names, arch=arch, seed=(seeds[0], other), **options)
+
+
 def _functions(
-    f: Launches, g: Launches, names: tuple[str, str], *, arch: Arch, seed: int, **options: Any
+    f: Launches,
+    g: Launches,
+    names: tuple[str, str],
+    *,
+    arch: Arch,
+    seed: int | tuple[int, int],
+    **options: Any,
 ) -> Report:
-    limits = {name: options[name] for name in ("max_steps", "max_memory", "max_printed") if name in options}
-    (a, stop_a), (b, stop_b) = (_until_fault(side, arch, seed, **limits) for side in (f, g))
+    limits, seeds = limits_of(options), seed if isinstance(seed, tuple) else (seed, seed)
+    sides = zip((f, g), seeds)
+    (a, stop_a), (b, stop_b) = (_until_fault(side, arch, one, **limits) for side, one in sides)
     stop = stop_a or stop_b
     if not a or not b:
         side = names[0] if not a else names[1]
@@ -282,7 +328,7 @@ def _until_fault(
     """The launches of a function up to the one that faults or never ends, and that error."""
     calls: list[_Call] = []
     try:
-        _record(function, arch, seed, calls=calls, **limits)
+        record_calls(function, arch, seed, calls=calls, **limits)
     except (_native.KernelFault, _native.KernelStuck) as error:
         return calls, error
     return calls, None
@@ -332,13 +378,11 @@ def _against(
     if options:
         names = ", ".join(options)
         raise TypeError(f"compare: {names} with prlx.against: give tolerances to prlx.against itself")
-    _, got = _record(function, arch, seed, reference.copy)
+    _, got = record_calls(function, arch, seed, reference.copy)
 
     def findings() -> Findings:
         if not check:
             return Findings()
-        calls: list[cpu] = []
-        _record(lambda: calls.append(run_checks(function, check=check, arch=arch, seed=seed)), arch, seed)
-        return calls[0].findings
+        return run_checks(function, restore=True, check=check, arch=arch, seed=seed).findings
 
     return reference.outcome(got, findings)

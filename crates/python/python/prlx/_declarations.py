@@ -53,6 +53,14 @@ def declared(source: str, kernel: str, count: int) -> list[Declared] | None:
     return found[-1] if found and all(t == types[0] for t in types) else None
 
 
+def templates(source: str) -> list[str]:
+    """The names of the kernels in CUDA source text that are templates."""
+    text = re.sub(r"//[^\n]*|/\*.*?\*/|__launch_bounds__\s*\([^()]*\)", " ", source, flags=re.S)
+    # `template <>` begins a specialisation, and `template` alone an instance.
+    head = r"\btemplate\s*<\s*[^>\s][^;{}]*?\b__global__\b[^;{}(]*?\b(\w+)\s*\("
+    return list(dict.fromkeys(re.findall(head, text)))
+
+
 def source_name(kernel: str) -> str:
     """The name of a kernel in the source: that of a mangled one is a part of it."""
     mangled = re.match(r"_Z(\d+)", kernel)

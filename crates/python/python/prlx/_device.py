@@ -280,7 +280,7 @@ class ScheduleError(_native.Error):
     def __init__(self, kernel: str, a: int, b: int, arrays: list[str]) -> None:
         super().__init__(
             f"{kernel} leaves other results under seed {b} than under seed {a}, in {', '.join(arrays)}\n"
-            f'help: prlx.cpu(check="all") says whether it is a race'
+            f"help: prlx.compare(function, seeds=[{a}, {b}]) says why"
         )
         self.kernel = kernel
         self.seeds = (a, b)

@@ -8,10 +8,11 @@ import re
 import shlex
 import struct
 from collections.abc import Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from . import _arrays, _native
-from ._declarations import Declared, declared
+from ._declarations import Declared, declared, templates
 from ._device import Launch, architecture, cpu, current, dim
 
 if TYPE_CHECKING:
@@ -45,7 +46,8 @@ class Kernel:
     """A kernel, from PTX text, CUDA C++ text, the path of a ``.ptx``, ``.cubin`` or ``.cu`` file, or a
     ``cupy.RawKernel``.
 
-    name: the kernel; code with a single kernel needs none. A name as in the source finds a mangled one.
+    name: the kernel; code with a single kernel needs none. A name as in the source finds a mangled one. Of a
+    template, it has the arguments: NVRTC compiles the instance ``"scale<float>"``.
     options: of NVRTC, which compiles CUDA text (``("-DN=4",)`` or ``"-DN=4"``). It is found in the ``nvidia-cuda-nvrtc``
     package or the CUDA toolkit; without it, ``nvcc`` compiles.
 
@@ -77,11 +79,14 @@ class Kernel:
         words = tuple(shlex.split(options) if isinstance(options, str) else options)
         # The name of a `Path` is that of its file.
         name = name or (None if isinstance(code, os.PathLike) else getattr(code, "name", None))
-        self._module = _module(code, name, f"sm_{architecture(arch)}", words)
-        self.name = _find(self._module, name)
+        source = _source(code)
+        self._module, lowered = _module(code, name, f"sm_{architecture(arch)}", words)
+        self.name = lowered or _find(self._module, name, source)
+        # The name in reports.
+        self._shown = dict(zip(self._module.kernels(), self._module.source_names()))[self.name]
         self._params = self._module.params(self.name)
         # PTX text has no `__global__`, and so no such declaration.
-        self._declared = self._find_declaration(_source(code), name)
+        self._declared = self._find_declaration(source, name)
         self._names = [p.removeprefix(f"{self.name}_") for p, *_ in self._params]
         if self._declared is not None:
             # Compilers drop the names of the source.
@@ -90,7 +95,8 @@ class Kernel:
 
     def _find_declaration(self, source: str | None, name: str | None) -> list[Declared] | None:
         """The parameters as CUDA source text declares them, if it is understood."""
-        for known in (name, name and name.partition("<")[0].strip(), self.name):
+        plain = name and name.partition("<")[0].rpartition("::")[2].strip()
+        for known in (name, plain, self.name):
             if source and known and (found := declared(source, known, len(self._params))):
                 return found
         return None
@@ -124,11 +130,17 @@ class Kernel:
         ]
         launch = Launch(self._module, self.name, grid, block, arguments, shared=shared)
         device = current()
-        if device is not None:
-            device.run(launch, self.name)
-            return
-        with cpu() as device:
-            device.run(launch, self.name)
+        try:
+            if device is not None:
+                device.run(launch, self._shown)
+                return
+            with cpu() as device:
+                device.run(launch, self._shown)
+        except _native.KernelFault as error:
+            if not shared and "shared memory" in str(error) and ".extern .shared" in self.ptx:
+                help = f"launch it as {self._shown}[grid, block, shared_bytes](…): its shared memory has no size"
+                error.args = (f"{error}\nhelp: {help}",)
+            raise
 
     def _refuse_arrays_for_numbers(self, args: tuple[Argument, ...]) -> None:
         """Raises an error for an array where the kernel computes with the parameter and reads no memory there:
@@ -148,8 +160,9 @@ class Kernel:
                 )
 
 
-def _find(module: _native.Module, name: str | None) -> str:
-    """The kernel with a name in the module or in the source: ``scale``, ``ns::scale<float>``, or a part of it."""
+def _find(module: _native.Module, name: str | None, source: str | None) -> str:
+    """The kernel with a name in the module or in the source: ``scale``, ``ns::scale<float>``, or a part of it.
+    ``source`` is CUDA source text, if there is some."""
     kernels, shown = module.kernels(), module.source_names()
     if name is None and len(kernels) == 1:
         return kernels[0]
@@ -166,7 +179,20 @@ def _find(module: _native.Module, name: str | None) -> str:
     if len(near) == 1:
         return near[0]
     found = "there is no kernel" if not near else "several kernels are called"
-    raise _native.ModuleError(f"{found} `{name}`: it has {', '.join(shown)}")
+    raise _native.ModuleError(f"{found} `{name}`: it has {', '.join(shown)}{_help(name, source)}")
+
+
+def _help(name: str | None, source: str | None) -> str:
+    """What to do about a kernel that was not found, if it is a template of the source."""
+    names = templates(source or "")
+    plain = name and name.partition("<")[0].rpartition("::")[2].strip()
+    if not names or (plain and plain not in names):
+        return ""
+    if name and "<" in name:
+        what = f"the source does not instantiate the template `{plain}`"
+        return f"\nhelp: {what}: install NVRTC, which does: pip install nvidia-cuda-nvrtc"
+    example = f'prlx.Kernel(code, "{name or names[0]}<float>")'
+    return f"\nhelp: `{plain or names[0]}` is a template: name its arguments, as {example}"
 
 
 def _source(code: Code) -> str | None:
@@ -264,21 +290,25 @@ def _pack_float(name: str, ty: str, value: Any) -> bytes:
         raise _native.LaunchError(f"argument `{name}`: {value!r} is no number of type {ty}: {e}") from None
 
 
-def _module(code: Code, name: str | None, arch: str, options: tuple[str, ...]) -> _native.Module:
+def _module(
+    code: Code, name: str | None, arch: str, options: tuple[str, ...]
+) -> tuple[_native.Module, str | None]:
+    """The module of code, and the name in it of the kernel, if that is an instance that the compiler made."""
     if hasattr(code, "code") and hasattr(code, "options"):  # cupy.RawKernel
         raw: Any = code
         return _module(raw.code, raw.name, arch, (*raw.options, *options))
     if _is_path(code):
-        return _module_of_file(os.fspath(code), arch, options)
+        return _module_of_file(os.fspath(code), name, arch, options)
     if isinstance(code, (bytes, bytearray)):
-        return _native.Module(bytes(code), name or "kernel")
+        return _native.Module(bytes(code), name or "kernel"), None
     if not isinstance(code, str):
         raise TypeError(
             f"Kernel: {type(code).__name__} is no code: pass PTX or CUDA text, a path, or a cupy.RawKernel"
         )
+    file = (name or "kernel").partition("<")[0].replace("::", ".").strip()
     if any(line.lstrip().startswith(".version") for line in code.splitlines()):
-        return _native.Module(code.encode(), f"{name or 'kernel'}.ptx")
-    return _compile(code, _source_file(f"{name or 'kernel'}.cu", code), arch, options)
+        return _native.Module(code.encode(), f"{file}.ptx"), None
+    return _compile(code, _source_file(f"{file}.cu", code), name, arch, options)
 
 
 def _is_path(code: object) -> TypeGuard[Path]:
@@ -290,15 +320,17 @@ def _is_path(code: object) -> TypeGuard[Path]:
     return os.path.exists(code) or re.fullmatch(r"[^{};]*\.(cu|ptx|cubin|fatbin)", code) is not None
 
 
-def _module_of_file(path: str, arch: str, options: tuple[str, ...]) -> _native.Module:
+def _module_of_file(
+    path: str, name: str | None, arch: str, options: tuple[str, ...]
+) -> tuple[_native.Module, str | None]:
     try:
         with open(path, "rb") as file:
             content = file.read()
     except OSError as e:
         raise _native.FileError(f"cannot read {path}: {e.strerror}") from None
     if path.endswith(".cu"):
-        return _compile(content.decode(errors="replace"), path, arch, options)
-    return _native.Module(content, path)
+        return _compile(content.decode(errors="replace"), path, name, arch, options)
+    return _native.Module(content, path), None
 
 
 _sources: TemporaryDirectory[str] | None = None
@@ -319,14 +351,41 @@ def _source_file(name: str, text: str) -> str:
     return path
 
 
-def _compile(source: str, path: str, arch: str, options: tuple[str, ...]) -> _native.Module:
+def _compile(
+    source: str, path: str, name: str | None, arch: str, options: tuple[str, ...]
+) -> tuple[_native.Module, str | None]:
+    """The module of CUDA source text. If ``name`` is an instance of a template, NVRTC makes it."""
     from . import _nvrtc
 
     if (library := _nvrtc.find()) is not None:
-        return _native.Module(_nvrtc.compile(library, source, path, arch, options), path)
+        compile = partial(_nvrtc.compile, library, source, path, arch, options)
+        if name is None or "<" not in name:
+            return _module_of_ptx(compile()[0], path, source, name), None
+        try:
+            ptx, lowered = compile(name)
+            return _native.Module(ptx, path), lowered
+        except _native.ModuleError as error:
+            # Without its namespace, the name is none of C++; the source may instantiate it all the same.
+            try:
+                module = _native.Module(compile()[0], path)
+                return module, _find(module, name, None)
+            except _native.ModuleError:
+                names = ", ".join(f"`{t}`" for t in templates(source)) or "none"
+                help = f"a name has namespaces and arguments; the kernel templates of the source: {names}"
+                raise _native.ModuleError(f"{error}\nhelp: {help}") from None
     if options:
         raise _native.UnsupportedError("options need NVRTC\nhelp: pip install nvidia-cuda-nvrtc")
     try:
-        return _native.Module.compile(path)
+        return _native.Module.compile(path), None
+    except _native.ModuleError as error:
+        raise _native.ModuleError(f"{error}{_help(name, source)}") from None
     except _native.UnsupportedError as error:
         raise _native.UnsupportedError(f"{error}, or: pip install nvidia-cuda-nvrtc") from None
+
+
+def _module_of_ptx(ptx: bytes, path: str, source: str, name: str | None) -> _native.Module:
+    try:
+        return _native.Module(ptx, path)
+    except _native.ModuleError as error:
+        # A template makes no kernel by itself.
+        raise _native.ModuleError(f"{error}{_help(name, source)}") from None

@@ -176,3 +176,14 @@ def record(
     level: str | None = None,
     progress: Callable[[str, str], object] | None = None,
 ) -> None: ...
+def probe(
+    program: str,
+    launches: Sequence[tuple[str, Snapshot]],
+    *,
+    kernels: Sequence[str] = ...,
+    rewritten: bool = False,
+    max_steps: int | None = None,
+    max_memory: int | None = None,
+    max_printed: int | None = None,
+    progress: Callable[[str, str], object] | None = None,
+) -> str: ...

@@ -42,8 +42,11 @@ def _candidates() -> Iterator[str]:
     yield from ("libnvrtc.so.13", "libnvrtc.so.12")
 
 
-def compile(library: ctypes.CDLL, source: str, path: str, arch: str, options: Iterable[str]) -> bytes:
-    """PTX of CUDA source text, with source lines; ``path`` is its name in messages and reports."""
+def compile(
+    library: ctypes.CDLL, source: str, path: str, arch: str, options: Iterable[str], instance: str | None = None
+) -> tuple[bytes, str | None]:
+    """PTX of CUDA source text, with source lines; ``path`` is its name in messages and reports. ``instance`` is an
+    instance of a template to compile, as ``scale<float>``: the second result is its name in the PTX."""
     program = ctypes.c_void_p()
     _check(
         library,
@@ -55,12 +58,25 @@ def compile(library: ctypes.CDLL, source: str, path: str, arch: str, options: It
         flags = [f"--gpu-architecture=compute_{str(arch).removeprefix('sm_')}", "-lineinfo", *options]
         flags += [f"-I{folder}" for folder in _includes(library)]
         array = (ctypes.c_char_p * len(flags))(*(flag.encode() for flag in flags))
+        if instance is not None:
+            _check(library, library.nvrtcAddNameExpression(program, instance.encode()))
         if library.nvrtcCompileProgram(program, len(flags), array):
             log = _text(library, program, "ProgramLog").rstrip()
+            # NVRTC adds a text of its own with the name of the instance.
+            if instance and (wrong := re.search(r"^__nv_name_map\(\d+\): error: (.*)", log, re.M)):
+                raise _native.ModuleError(f"{path} has no kernel `{instance}`: {wrong[1]}")
             raise _native.ModuleError(f"{path} does not compile\n{log}")
-        return _text(library, program, "PTX").encode()
+        ptx = _text(library, program, "PTX").encode()
+        return ptx, None if instance is None else _lowered(library, program, instance)
     finally:
         library.nvrtcDestroyProgram(ctypes.byref(program))
+
+
+def _lowered(library: ctypes.CDLL, program: ctypes.c_void_p, instance: str) -> str:
+    """The name in the PTX of an instance of a template."""
+    lowered = ctypes.c_char_p()
+    _check(library, library.nvrtcGetLoweredName(program, instance.encode(), ctypes.byref(lowered)))
+    return (lowered.value or b"").decode()
 
 
 def _includes(library: ctypes.CDLL) -> list[str]:

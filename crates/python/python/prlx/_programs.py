@@ -16,7 +16,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from . import _native
+from . import _native, _progress
 from ._command import binary
 from ._findings import namespace
 
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from typing_extensions import TypeIs, Unpack
 
     from ._recording import Recording
-    from .typing import ConvertOptions, Path, ProbeOptions, Profile, ProfileOptions, RecordOptions, Repeated
-    from .typing import RepeatedFunction, RepeatOptions, RunOptions, Tallies, Target
+    from .typing import Arch, ConvertOptions, Path, ProbeFunctionOptions, ProbeOptions, Profile, ProfileOptions
+    from .typing import RecordOptions, Repeated, RepeatedFunction, RepeatOptions, RunOptions, Tallies, Target
 
 P = TypeVar("P", bound="Path")
 
@@ -81,10 +81,54 @@ def repeat(
     return namespace(_run(["repeat", *_before(target), *_flags(options), *_after(target)]))
 
 
-def probe(program: str, target: Target, **options: Unpack[ProbeOptions]) -> Tallies:
-    """Runs a probe program (``"inst:ld.global { @bytes[site] += size }"``) in a program or a launch file.
-    Returns its tables."""
+@overload
+def probe(
+    program: str,
+    target: Callable[[], object],
+    *,
+    arch: Arch = "sm_90",
+    seed: int = 0,
+    **options: Unpack[ProbeFunctionOptions],
+) -> Tallies: ...
+@overload
+def probe(program: str, target: Target, **options: Unpack[ProbeOptions]) -> Tallies: ...
+def probe(program: str, target: Callable[[], object] | Target, **options: Any) -> Tallies:
+    """Runs a probe program (``"inst:ld.global { @bytes[site] += size }"``), or one of the tools in the box
+    (``"nan-origin"``), in a function, a launch file or a program. Returns its tables.
+
+    Of a function, every launch runs on the CPU device, and the arrays hold afterwards what they held before.
+    ``kernel`` limits the probes to kernels whose names match. ``arch``, ``seed`` and the limits are those of
+    :class:`prlx.cpu`. A launch that faults raises :class:`prlx.KernelFault`.
+
+    >>> import prlx
+    >>> prlx.probe("inst:st.global { @stores = count() }", lambda: None)
+    Traceback (most recent call last):
+    ...
+    prlx.LaunchError: the function launches no kernel on the CPU device
+    """
+    if callable(target):
+        return _probe_function(program, target, **options)
     tables: Tallies = namespace(_run(["probe", program, *_before(target), *_flags(options), *_after(target)]))
+    return tables
+
+
+def _probe_function(
+    program: str,
+    function: Callable[[], object],
+    *,
+    arch: Arch = "sm_90",
+    seed: int = 0,
+    kernel: str | Iterable[str] = (),
+    **options: Any,
+) -> Tallies:
+    """Runs a probe program in the launches of a function."""
+    from ._compare import limits_of, record_calls
+
+    calls, _ = record_calls(function, arch, seed, **limits_of(options))
+    launches = [(f"launch {i} ({call.kernel})", call.snapshot) for i, call in enumerate(calls)]
+    kernels = [kernel] if isinstance(kernel, str) else list(kernel)
+    text = _native.probe(program, launches, kernels=kernels, progress=_progress.callback(), **options)
+    tables: Tallies = namespace(json.loads(text))
     return tables
 
 

@@ -13,6 +13,7 @@ Limitations: autotuning picks the configuration with the fewest executed instruc
 a GPU.
 """
 
+import hashlib
 import re
 import struct
 from typing import Any
@@ -22,6 +23,7 @@ import triton.testing
 from triton.backends.compiler import GPUTarget
 from triton.backends.driver import DriverBase
 from triton.backends.nvidia.compiler import CUDABackend
+from triton.compiler import ASTSource
 from triton.runtime import autotuner, jit
 from triton.runtime.driver import driver as driver_config
 
@@ -36,6 +38,7 @@ def enable():
     """Replaces Triton's driver."""
     _replaced.replace(CUDABackend, "add_stages", _add_stages(CUDABackend.add_stages))
     _replaced.replace(CUDABackend, "hash", _hash)
+    _replaced.replace(ASTSource, "hash", _hash_with_file(ASTSource.hash))
     for owner in (jit.JITFunction, autotuner.Autotuner, autotuner.Heuristics):
         _replaced.replace(owner, "run", _wrapping_run(owner.run))
     _enable_host_tensors()
@@ -74,6 +77,17 @@ def _add_stages(before):
 def _hash(backend):
     # The original asks ptxas for its version. The hash is a part of the key of Triton's cache.
     return f"prlx-{_native.__version__}-{backend.target.arch}"
+
+
+def _hash_with_file(before):
+    """Adds the file of a kernel to its key: equal kernels of two files have lines of their own."""
+
+    def hash(self):
+        code = getattr(getattr(self.fn, "fn", None), "__code__", None)
+        file = getattr(code, "co_filename", "")
+        return hashlib.sha256(f"{before(self)}-{file}".encode()).hexdigest()
+
+    return hash
 
 
 def _wrapping_run(before):

@@ -6,7 +6,8 @@ whose output, or whose gradients, differ; then the first launch in that module t
     print(prlx.torch.compare_steps(model, batch, setups=["eager", "compile"]))
 
 Numbers are compared, not bits: element by element, ``|a - b| <= atol + rtol * max(|a|, s)``, where ``s`` is
-the root mean square of the reference's tensor. The default ``rtol`` is the probabilistic bound of rounding
+the root mean square of the reference's tensor, or what that of a parameter's gradient is if its terms do not
+cancel. The default ``rtol`` is the probabilistic bound of rounding
 errors (Higham and Mary, A New Approach to Probabilistic Rounding Error Analysis, SIAM J. Sci. Comput. 41(5),
 2019): k roundings with the unit u add up to at most ``L * sqrt(k) * u``, with a probability of at least
 ``1 - 2 * exp(-L**2 / 2)``. L is chosen so that of all elements of a step together, one is beyond the tolerance
@@ -56,6 +57,8 @@ _ROUNDINGS = 3
 _FUNCTION = 16
 # Unit roundoff of TF32, to which tensor cores may round operands of float32: 10 bits after the binary point.
 _UNIT_TF32 = 2.0**-11
+# An absolute tolerance above this share of a gradient's root mean square is mentioned.
+_LOST = 0.1
 # Operations that only move, convert or allocate.
 _MOVES = {
     "_to_copy",
@@ -186,6 +189,9 @@ class Difference:
     index: tuple[int, ...]
     values: tuple[float, float]
     rtol: float
+    # The absolute tolerance besides `rtol`, and what `rtol` refers to at least.
+    atol: float = 0.0
+    scale: float = 0.0
     # The operation of PyTorch whose result differs first, as `aten.addmm`, if it is known.
     operation: str | None = None
     # The module's launches in `prlx record`, first and last, by set-up; and the kernels of the first of them.
@@ -342,8 +348,21 @@ def _compare(
         notes.append(
             "compiled dropout draws other random numbers, unless torch._inductor.config.fallback_random is set"
         )
+    notes += _lost_gradients(rows, atol)
     verdict: Verdict = "differs" if first is not None else "same" if rows else "unknown"
     return Comparison(b.name, verdict, first, rows, notes, limits.now)
+
+
+def _lost_gradients(rows: list[Difference], atol: float) -> list[str]:
+    """Says whether gradients are so small that their type hardly represents them."""
+    backward = [row for row in rows if row.phase == "backward" and row.scale]
+    lost = [row.atol / row.scale for row in backward if row.atol > _LOST * row.scale]
+    if not lost or atol:
+        return []
+    return [
+        f"{len(lost)} gradients are near the smallest numbers of their type: they are compared within up to "
+        f"{max(lost):.2g} of their RMS. Scale the loss to compare them closer"
+    ]
 
 
 class _Tolerance:
@@ -354,45 +373,79 @@ class _Tolerance:
     Roundings count as independent, with mean 0, and calls as passing on errors as they are. Near zero, a rounding
     has an absolute error, of up to half the smallest subnormal number (Higham, Accuracy and Stability of
     Numerical Algorithms, 2nd edition, section 2.1): in float16, small gradients vanish.
+
+    The gradient of a parameter is a sum over n places of products of a gradient and an input. An error of each
+    gradient is multiplied by the root mean square of the inputs, and the errors add up to ``sqrt(n)`` times
+    that. The products may cancel, as they do for the bias of an attention's keys. So relative errors refer to
+    what the sum would be if they did not.
     """
 
     def __init__(self, model: torch.nn.Module, rtol: float | None, atol: float, elements: int) -> None:
         self.atol = atol
         self.now = rtol or 0.0
+        # How far elements of the tensors that were seen last may be apart besides the relative tolerance, and the
+        # least that this tolerance refers to.
+        self.absolute = atol
+        self.scale = 0.0
         self._fixed = rtol is not None
         self._bound = math.sqrt(2 * math.log(2 * max(elements, 1) / _FALSE_ALARM))
         # The sum over the roundings so far of the squares of their units.
         self._squares = 0.0
-        # The same of their errors near zero.
-        self._underflow = 0.0
+        # The same of their errors near zero, by whether they are in the backward pass: the forward pass has an
+        # influence on gradients by factors, and near zero its errors are none of these.
+        self._underflow = [0.0, 0.0]
         self._modules = dict(model.named_modules())
-        # By module: how many elements its output has.
-        self._outputs: dict[str, int] = {}
+        # By module: the shape of its largest output, and the root mean square of its inputs.
+        self._outputs: dict[str, torch.Size] = {}
+        self._inputs: dict[str, float] = {}
+        # By module, of the gradients that arrive at its outputs: their number, and the sum of their squares.
+        self._arrived: dict[str, tuple[int, float]] = {}
+        # By module: the types of these gradients.
+        self._types: dict[str, list[torch.dtype]] = {}
         convolves = any(isinstance(m, torch.nn.modules.conv._ConvNd) for m in model.modules())
         self._tf32 = torch.get_float32_matmul_precision() != "highest"
         self._tf32 |= convolves and torch.backends.cudnn.allow_tf32
+
+    def takes(self, path: str, tensor: torch.Tensor) -> None:
+        """A call of a module takes this tensor."""
+        if tensor.is_floating_point() and not self._fixed and _is_dense(tensor):
+            self._inputs[path] = max(self._inputs.get(path, 0.0), _rms(tensor))
 
     def seen(self, path: str, what: str, *tensors: torch.Tensor) -> None:
         """A call of a module on both sides has made these tensors."""
         if self._fixed:
             return
         numbers = [t for t in tensors if t.is_floating_point() or t.is_complex()]
-        parameter = what.startswith("gradient of ") and not what.startswith("gradient of its")
+        backward = what.startswith("gradient of ")
+        parameter = backward and not what.startswith("gradient of its")
         if what.startswith("output"):
-            self._outputs[path] = max([self._outputs.get(path, 0), *(t.numel() for t in numbers)])
+            shapes = [t.shape for t in numbers] + [self._outputs.get(path, torch.Size([0]))]
+            self._outputs[path] = max(shapes, key=torch.Size.numel)
+        types = [t.dtype for t in numbers]
+        if what.startswith("gradient of its output"):
+            self._types[path] = types
+        if parameter:
+            # A copy of the parameter in a lower precision may get the gradient first.
+            types += self._types.get(path, [])
         made = sum(self._roundings(path, parameter, t) for t in numbers)
+        if parameter and types:
+            made += (torch.finfo(_coarsest(types)).eps / 2) ** 2
         self.now = max(self.now, self._bound * math.sqrt(self._squares + made))
-        least = [torch.finfo(t.dtype).smallest_normal * torch.finfo(t.dtype).eps / 2 for t in numbers]
-        self._underflow += _ROUNDINGS * sum(x * x for x in least)
+        near_zero = _ROUNDINGS * sum(_least(ty) ** 2 for ty in types)
+        passed = self._underflow[backward] + near_zero
+        gain, self.scale = self._sum(path, numbers[0]) if parameter and numbers else (1.0, 0.0)
+        self.absolute = self.atol + self._bound * math.sqrt(passed * gain + near_zero)
         # What a caller computes from a call's output is in the caller's own output, and no later call gets
         # the gradient of a parameter.
         if not parameter and "input of" not in what:
             self._squares += made
+            self._underflow[backward] = passed
 
-    @property
-    def absolute(self) -> float:
-        """How far elements may be apart besides the relative tolerance."""
-        return self.atol + self._bound * math.sqrt(self._underflow)
+    def arrives(self, path: str, gradient: torch.Tensor) -> None:
+        """A gradient arrives at a module's output, on one side."""
+        if not self._fixed and _is_dense(gradient):
+            number, squares = self._arrived.get(path, (0, 0.0))
+            self._arrived[path] = number + 1, squares + gradient.numel() * _rms(gradient) ** 2
 
     def _roundings(self, path: str, parameter: bool, tensor: torch.Tensor) -> float:
         """The squares of the units of a call's roundings."""
@@ -400,17 +453,68 @@ class _Tolerance:
         sums = torch.finfo(torch.float64 if unit < 2.0**-24 else torch.float32).eps / 2
         if tensor.is_cuda and self._tf32 and unit == sums:
             unit = max(unit, _UNIT_TF32)
-        return float(_ROUNDINGS * unit**2 + (_FUNCTION + self._addends(path, parameter, tensor)) * sums**2)
+        addends = self._places(path, tensor.shape) if parameter else self._addends(path, tensor)
+        return float(_ROUNDINGS * unit**2 + (_FUNCTION + addends) * sums**2)
 
-    def _addends(self, path: str, parameter: bool, tensor: torch.Tensor) -> int:
+    def _addends(self, path: str, tensor: torch.Tensor) -> int:
         """The length of the longest sum in a call, as far as shapes show it."""
         shape = tensor.shape or (1,)
-        if parameter:
-            # It sums over all elements of the output that a parameter has a part in.
-            return int(max(1, self._outputs.get(path, 0) // max(1, min(shape[0], shape[-1]))))
         module = self._modules.get(path)
         own = module.parameters(recurse=False) if module is not None else ()
         return int(max([*shape, *(p.numel() // p.shape[0] for p in own if p.dim() > 1)]))
+
+    def _share(self, path: str, shape: torch.Size) -> int:
+        """How many elements of a module's output each place has whose gradients make that of a parameter."""
+        output = self._outputs.get(path, torch.Size([0]))
+        # The first size of a weight is often that of the output. It may be the number of words, too.
+        if shape and (len(shape) < 2 or shape[0] in output):
+            return max(1, int(shape[0]))
+        return max(1, int(min(shape[0], shape[-1]))) if shape else 1
+
+    def _places(self, path: str, shape: torch.Size) -> int:
+        """Over how many places the gradient of a parameter of this shape is a sum."""
+        number, _ = self._arrived.get(path, (1, 0.0))
+        output = self._outputs.get(path, torch.Size([0]))
+        return max(1, int(number * output.numel() // self._share(path, shape)))
+
+    def _sum(self, path: str, gradient: torch.Tensor) -> tuple[float, float]:
+        """Of the sum that makes the gradient of a parameter: by how much it multiplies the squares of the errors
+        of its terms, and its root mean square if the terms do not cancel, as far as it is known."""
+        factor = 1.0
+        if gradient.dim() > 1:
+            # The code of other modules may multiply a parameter by something else than their input.
+            multiplies = isinstance(self._modules.get(path), (torch.nn.Linear, torch.nn.modules.conv._ConvNd))
+            factor = max(self._inputs.get(path, 1.0), 0.0 if multiplies else 1.0)
+        _, squares = self._arrived.get(path, (0, 0.0))
+        terms = factor * math.sqrt(squares / self._share(path, gradient.shape))
+        return self._places(path, gradient.shape) * factor**2, terms
+
+
+def _coarsest(types: list[torch.dtype]) -> torch.dtype:
+    """The type of least precision."""
+    return max(types, key=lambda type: torch.finfo(type).eps)
+
+
+def _least(type: torch.dtype) -> float:
+    """Half the smallest subnormal number of a type."""
+    return float(torch.finfo(type).smallest_normal * torch.finfo(type).eps / 2)
+
+
+def _dense(tensor: torch.Tensor) -> torch.Tensor:
+    """The tensor with all its elements, if it is sparse: so are gradients of embeddings with ``sparse=True``."""
+    return tensor if tensor.layout == torch.strided or tensor.is_nested else tensor.to_dense()
+
+
+def _is_dense(tensor: torch.Tensor) -> bool:
+    """Whether a tensor holds numbers that can be compared one by one."""
+    special = tensor.layout != torch.strided or tensor.is_nested or tensor.is_quantized
+    return not special and tensor.numel() > 0
+
+
+def _rms(tensor: torch.Tensor) -> float:
+    """The root mean square of the finite elements of a tensor."""
+    x = _real(tensor).to(torch.float64)
+    return float(x[torch.isfinite(x)].square().mean().sqrt().nan_to_num().item())
 
 
 def _passed(a: _steps.Run, b: _steps.Run, limits: _Tolerance, notes: list[str]) -> list[Difference]:
@@ -424,6 +528,8 @@ def _passed(a: _steps.Run, b: _steps.Run, limits: _Tolerance, notes: list[str]) 
             continue
         for i, (p, q) in enumerate(zip(x.tensors, y.tensors)):
             place, what = (x.path, x.call), x.what
+            if x.what == "input":
+                limits.takes(x.path, p)
             if x.what == "input" and x.caller is not None:
                 # Every earlier output agrees: the code of the caller made this value.
                 place, what = x.caller, f"the input of {x.path}"
@@ -449,6 +555,10 @@ def _gradients(a: _steps.Run, b: _steps.Run, limits: _Tolerance, notes: list[str
     for run in (a, b):
         if run.compiled and run.trained:
             notes.append(f"{run.name} is compiled: of its gradients, those of parameters are compared")
+    seen = next((run.arrived for run in (a, b) if not run.compiled), [])
+    for o in seen:
+        if o.what.startswith("gradient of its output"):
+            limits.arrives(o.path, o.tensors[0])
     rows = []
     for x in arrived:
         if (y := others.get((x.path, x.call, x.what))) is not None:
@@ -477,6 +587,7 @@ def _tensors(
     phase: _Phase, path: str, call: int, what: str, a: torch.Tensor, b: torch.Tensor, limits: _Tolerance
 ) -> Difference | None:
     """The difference of two tensors; ``None`` if they hold no numbers that can be compared."""
+    a, b = _dense(a), _dense(b)
     limits.seen(path, what, a, b)
     if a.shape != b.shape:
         whole = max(a.numel(), b.numel(), 1)
@@ -494,24 +605,26 @@ def _tensors(
             (),
             (math.nan, math.nan),
             limits.now,
+            limits.absolute,
         )
-    if a.is_sparse or a.is_nested or a.is_quantized or a.numel() == 0:
+    if not _is_dense(a):
         return None
     x, y = (_real(t).to(torch.float64) for t in (a, b.to(a.device)))
-    scale = x[torch.isfinite(x)].square().mean().sqrt().nan_to_num().item()
+    scale = _rms(a)
     exact = not (a.is_floating_point() or a.is_complex())
     apart = (x - y).abs()
     apart = torch.where((x == y) | (x.isnan() & y.isnan()), 0.0, apart).nan_to_num(math.inf, math.inf)
-    allowed = 0.0 if exact else limits.absolute + limits.now * x.abs().nan_to_num(0.0, 0.0, 0.0).clamp(min=scale)
+    size = x.abs().nan_to_num(0.0, 0.0, 0.0).clamp(min=max(scale, limits.scale))
+    allowed = 0.0 if exact else limits.absolute + limits.now * size
     worst = int((apart - allowed).argmax())
     absolute = apart.max().item()
     index = tuple(int(i) for i in torch.unravel_index(torch.tensor(worst), x.shape))
     values = (x.flatten()[worst].item(), y.flatten()[worst].item())
     wrong = int((apart > allowed).sum())
     relative = absolute / scale if scale else (math.inf if absolute else 0.0)
-    return Difference(
-        phase, path, "", call, what, wrong, x.numel(), absolute, relative, index, values, limits.now
-    )
+    row = Difference(phase, path, "", call, what, wrong, x.numel(), absolute, relative, index, values, limits.now)
+    row.atol, row.scale = limits.absolute, max(scale, limits.scale)
+    return row
 
 
 def _kernels(launches: dict[str, _LaunchRange]) -> dict[str, list[str]]:
@@ -547,7 +660,7 @@ def _real(tensor: torch.Tensor) -> torch.Tensor:
 
 def _equal(a: _steps.Run, b: _steps.Run) -> bool:
     """Whether two steps have the same bits as results and gradients."""
-    p, q = ([*run.result, *run.gradients.values()] for run in (a, b))
+    p, q = ([_dense(t) for t in (*run.result, *run.gradients.values())] for run in (a, b))
     return len(p) == len(q) and all(
         x.shape == y.shape
         and torch.equal(x.nan_to_num(), y.nan_to_num())

@@ -290,6 +290,16 @@ class ProbeOptions(DeviceOptions, CommonOptions, total=False):
     html: Path
 
 
+class ProbeFunctionOptions(TypedDict, total=False):
+    """Options of :func:`prlx.probe` of a function, besides ``arch`` and ``seed``."""
+
+    kernel: str | Iterable[str]
+    rewritten: bool
+    max_steps: int | None
+    max_memory: int | None
+    max_printed: int | None
+
+
 AutoKind: TypeAlias = Literal["barrier", "mbarrier", "tma", "cp-async", "wgmma", "trip", "function"]
 
 

@@ -175,3 +175,87 @@ def test_wrong_arguments_are_refused(step):
         prlx.torch.compare_steps(lambda x: x, batch)
     with pytest.raises(ValueError, match="names no type"):
         prlx.torch.compare_steps(model, batch, ["eager", "autocast:half16"])
+
+
+class Scaled(torch.autograd.Function):
+    """The input, with a gradient that is 1.5 times what it should be."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient * 1.5
+
+
+def test_small_gradients_of_float16_are_no_difference():
+    # Gradients of parameters are sums over 4,096 rows of gradients that float16 hardly represents.
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.Linear(64, 64))
+    x, to = torch.randn(2, 4096, 64)
+    steps = lambda other, scale: prlx.torch.compare_steps(
+        model, x, ["eager", other], loss=lambda y: scale * (y * to).sum()
+    )
+    found = steps("autocast:float16", 4e-7)
+    assert found.verdict == "same", str(found)
+    assert any("near the smallest numbers" in note for note in found.comparisons[0].notes)
+    weight = next(r for r in found.comparisons[0].rows if (r.module, r.what) == ("0", "gradient of weight"))
+    assert 0.1 < weight.relative < 1, "the type loses a part of it"
+
+    def wrong(model, x):
+        with torch.autocast("cpu", torch.float16):
+            return model[1](Scaled.apply(model[0](x)))
+
+    first = steps(wrong, 1e-5).first
+    assert (first.module, first.what) == ("1", "gradient of its input, the output of 0")
+    assert first.wrong > first.elements / 2
+    clear = steps("autocast:float16", 1.0)
+    assert clear.verdict == "same" and clear.comparisons[0].notes == []
+
+
+def test_sparse_tensors():
+    class Mixed(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.words, self.mix = torch.nn.Embedding(9, 4, sparse=True), torch.nn.Identity()
+
+        def forward(self, words, matrix):
+            return (torch.sparse.mm(self.mix(matrix), self.words(words)) ** 2).sum()
+
+    def wrong(model, words, matrix):
+        model.words.weight.register_hook(lambda gradient: gradient * 2)
+        return model(words, matrix)
+
+    batch = (torch.randint(0, 9, (6,)), torch.eye(6).to_sparse())
+    assert prlx.torch.compare_steps(Mixed(), batch, ["eager", "eager"]).verdict == "same"
+    first = prlx.torch.compare_steps(Mixed(), batch, ["eager", wrong]).first
+    assert (first.module, first.what, first.elements) == ("words", "gradient of weight", 36)
+
+
+@pytest.mark.parametrize("setup", ["autocast", "autocast:float16", "compile"])
+def test_a_gradient_whose_terms_cancel_is_no_difference(setup):
+    class Attention(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.q, self.k, self.v = (torch.nn.Linear(32, 32) for _ in range(3))
+
+        def forward(self, x):
+            scores = self.q(x) @ self.k(x).transpose(-1, -2) / 32**0.5
+            return scores.softmax(-1) @ self.v(x)
+
+    torch.manual_seed(0)
+    model = Attention()
+    x, to = torch.randn(2, 8, 64, 32)
+    loss = lambda y: (y * to).sum()
+    found = prlx.torch.compare_steps(model, x, ["eager", setup], loss=loss)
+    assert found.verdict == "same", str(found)
+    bias = next(r for r in found.comparisons[0].rows if (r.module, r.what) == ("k", "gradient of bias"))
+    assert bias.relative > 1 and bias.scale > 1e4 * bias.absolute / bias.relative
+
+    def wrong(model, x):
+        model.k.bias.register_hook(lambda gradient: gradient + 1.0)
+        return model(x)
+
+    first = prlx.torch.compare_steps(model, x, ["eager", wrong], loss=loss).first
+    assert (first.module, first.what) == ("k", "gradient of bias")
