@@ -19,13 +19,17 @@ for target in gfx942 gfx1100; do
 done
 
 hip="clang-22 -x hip --offload-device-only --no-gpu-bundle-output -nogpuinc -nogpulib -mcode-object-version=5 -O2"
-hip="$hip -std=c++17 -gline-tables-only -fdebug-compilation-dir=. -fms-extensions -I hip -include gpu.h"
+hip="$hip -std=c++17 -gline-tables-only -fdebug-compilation-dir=. -fms-extensions -include gpu.h"
+corpus="$hip -I ../../amd/hip"
+hip="$hip -I hip"
 for target in gfx942 gfx1100; do
-  for kernel in softmax histogram; do
+  for kernel in softmax histogram signs; do
     $hip --offload-arch=$target -DWRONG=0 $kernel.hip -o $kernel.good.$target.co
     $hip --offload-arch=$target -DWRONG=1 $kernel.hip -o $kernel.bad.$target.co
   done
-  $hip --offload-arch=$target elements.hip -o elements.$target.co
+  for kernel in elements operations; do
+    $hip --offload-arch=$target $kernel.hip -o $kernel.$target.co
+  done
 done
 for target in gfx90a gfx1100; do
   $hip --offload-arch=$target -DWRONG=0 causes.hip -o causes.good.$target.co
@@ -35,6 +39,11 @@ for target in gfx90a gfx942 gfx950 gfx1030 gfx1100 gfx1201; do
   $hip -I ../../../include --offload-arch=$target roles.hip -o roles.$target.co
 done
 $hip -I ../../../include --offload-arch=gfx1100 -mwavefrontsize64 roles.hip -o roles.gfx1100-wave64.co
+
+# Kernels of the corpus, as `cargo xtask amd-corpus` compiles them.
+for kernel in dot_double histogram_shared integer_division math64 reduce_atomic scan_warp softmax; do
+  (cd ../cuda/$kernel && $corpus --offload-arch=gfx942 kernel.cu -o ../../amd/corpus/$kernel.gfx942.co)
+done
 
 # The compiler warns that the copies of the kernels that only other kernels could call use LDS.
 cl="$clang -cl-std=CL2.0 -cl-kernel-arg-info -ffunction-sections -Wl,--gc-sections -w"

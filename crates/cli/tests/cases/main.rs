@@ -13,6 +13,8 @@ mod fingerprints;
 mod lane_runs;
 mod master;
 mod planted;
+mod planted_amd;
+mod planted_operations;
 mod probes;
 mod program;
 #[path = "../../../../tests/tools.rs"]
@@ -32,7 +34,7 @@ fn main() -> ExitCode {
     if words.get(1).is_some_and(|w| w == "app") {
         return program::app(&words[2..]);
     }
-    let groups: [fn() -> Vec<Trial>; 9] = [
+    let groups: [fn() -> Vec<Trial>; 10] = [
         master::trials,
         wide::trials,
         amd::trials,
@@ -40,6 +42,7 @@ fn main() -> ExitCode {
         examples::trials,
         fingerprints::trials,
         planted::trials,
+        planted_amd::trials,
         checks::trials,
         program::trials,
     ];

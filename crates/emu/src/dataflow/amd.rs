@@ -49,9 +49,27 @@ pub(super) fn read(reader: &Reader<'_, '_>, i: &Inst, native: &Native, step: u32
 /// The type of what an instruction computes; of a comparison, of what it compares.
 fn type_of(i: &Inst, name: &str) -> Scalar {
     let ty = if i.class == Class::Compare { i.semantics.input } else { i.semantics.result };
+    let ty = if has_no_sign(name) { ty.map(signed) } else { ty };
     match scalar(ty.unwrap_or(Type::B32)) {
         Scalar::F16 if name.starts_with("v_pk_") => Scalar::F16x2,
         Scalar::Bf16 if name.starts_with("v_pk_") => Scalar::Bf16x2,
+        ty => ty,
+    }
+}
+
+/// Whether an operation on integers is the same with and without a sign. AMD's mnemonics call most of these
+/// `u32`, and CUDA's compiler calls them `s32`.
+fn has_no_sign(name: &str) -> bool {
+    let sums = ["add", "addc", "add3", "sub", "subb", "subrev", "subbrev", "xad"];
+    sums.contains(&stem(name)) || ["mul_lo_", "lshl_add_", "_lshl_u32"].iter().any(|part| name.contains(part))
+}
+
+/// The integers of that width with a sign. Other types stay.
+fn signed(ty: Type) -> Type {
+    match ty {
+        Type::U16 => Type::S16,
+        Type::U32 => Type::S32,
+        Type::U64 => Type::S64,
         ty => ty,
     }
 }
@@ -204,7 +222,7 @@ fn pair(reader: &Reader<'_, '_>, i: &Inst, machine: &Machine, names: [&str; 2], 
     let (last, implicit) = rest.split_at(text - second);
     let (base, _) = reader.instruction(i, step);
     let one = |(name, own): (&str, &[(&View, Role)])| {
-        let ty = ty_of(name);
+        let ty = if has_no_sign(name) { signed(ty_of(name)) } else { ty_of(name) };
         let mut out = Instruction {
             opcode: name.to_owned(),
             action: action(name),

@@ -7,7 +7,7 @@
 //! EXEC is the same behind each of them.
 
 use prlx_isa::amdgpu::inst::{Encoding, Value};
-use prlx_isa::amdgpu::{Family, TIMER_TICK};
+use prlx_isa::amdgpu::{ClockSource, HardwareField, REALTIME, TIMER_CYCLES, TIMER_TICK};
 
 use super::assembler::{EXEC, sgpr, sgprs, vgpr};
 use super::compile::Compiler;
@@ -132,7 +132,7 @@ impl Compiler<'_> {
     }
 
     /// Reads a clock. At level `events` it is the number of events of the wave so far: all lanes of a wave
-    /// have their events in one order. Programs read the counter of cycles, which ends with gfx10.
+    /// have their events in one order. Programs and markers read the counter of cycles.
     pub(super) fn clock(&mut self, to: &Arg<'_>) -> Result<(), String> {
         let Some(events) = self.registers.events.map(sgpr) else {
             return self.cycles(to);
@@ -143,12 +143,17 @@ impl Compiler<'_> {
         Ok(())
     }
 
+    /// Reads the counter of cycles; on gfx11, where it has 20 bits, the timer in steps of 20 cycles.
     fn cycles(&mut self, to: &Arg<'_>) -> Result<(), String> {
-        if self.asm.target.family() > Family::Gfx10 {
-            return Err(format!("inserted code reads no clock on {}", self.asm.target));
-        }
         let first = self.registers.jump;
-        self.asm.emit(Encoding::Smem, "s_memtime", &[sgprs(first, 2)]);
+        match self.asm.target.clock() {
+            ClockSource::Memory => self.asm.emit(Encoding::Smem, "s_memtime", &[sgprs(first, 2)]),
+            ClockSource::Message => {
+                self.ask_for_timer();
+                return self.multiplied(to, TIMER_CYCLES);
+            }
+            ClockSource::Registers => return self.cycles_of_registers(to),
+        }
         self.wait_for_all();
         let place = self.place(to)?;
         self.asm.emit(Encoding::Vop1, "v_mov_b32", &[place.half(false), sgpr(first)]);
@@ -158,16 +163,57 @@ impl Compiler<'_> {
         Ok(())
     }
 
+    /// Reads the halves of the counter: the upper one before and after the lower one. If these differ, the
+    /// lower half was 0 in between.
+    fn cycles_of_registers(&mut self, to: &Arg<'_>) -> Result<(), String> {
+        let (part, place) = (sgpr(self.registers.jump), self.place(to)?);
+        let read = |this: &mut Self, field: HardwareField| {
+            this.asm.emit(Encoding::Sopk, "s_getreg_b32", &[part, Value::Immediate(field.code())]);
+        };
+        if !place.wide {
+            read(self, HardwareField::CYCLES_LOW);
+            self.asm.emit(Encoding::Vop1, "v_mov_b32", &[place.half(false), part]);
+            return Ok(());
+        }
+        let (low, high, same) = (place.half(false), place.half(true), vgpr(self.take_scratch(1)?));
+        for (field, to) in [
+            (HardwareField::CYCLES_HIGH, high),
+            (HardwareField::CYCLES_LOW, low),
+            (HardwareField::CYCLES_HIGH, same),
+        ] {
+            read(self, field);
+            self.asm.emit(Encoding::Vop1, "v_mov_b32", &[to, part]);
+        }
+        // 0 less 1 keeps the lower half, 1 less 1 clears it.
+        self.two("v_sub_u32", high, same, high);
+        self.two("v_add_u32", high, high, Value::Integer(-1));
+        self.two("v_and_b32", low, low, high);
+        self.asm.emit(Encoding::Vop1, "v_mov_b32", &[high, same]);
+        Ok(())
+    }
+
+    /// Asks for the timer, which comes in the two scalar registers for jumps.
+    fn ask_for_timer(&mut self) {
+        let to = sgprs(self.registers.jump, 2);
+        self.asm.emit(Encoding::Sop1, "s_sendmsg_rtn_b64", &[to, Value::Immediate(REALTIME)]);
+    }
+
     /// Reads the timer that all multiprocessors share, in nanoseconds.
     pub(super) fn timer(&mut self, to: &Arg<'_>) -> Result<(), String> {
-        if self.asm.target.family() > Family::Gfx10 {
-            return Err(format!("inserted code reads no timer on {}", self.asm.target));
+        let both = sgprs(self.registers.jump, 2);
+        match self.asm.target.clock() {
+            ClockSource::Memory => self.asm.emit(Encoding::Smem, "s_memrealtime", &[both]),
+            ClockSource::Message | ClockSource::Registers => self.ask_for_timer(),
         }
+        self.multiplied(to, TIMER_TICK)
+    }
+
+    /// Waits for the timer in the two scalar registers for jumps, and multiplies it.
+    fn multiplied(&mut self, to: &Arg<'_>, factor: u32) -> Result<(), String> {
         let first = self.registers.jump;
-        self.asm.emit(Encoding::Smem, "s_memrealtime", &[sgprs(first, 2)]);
         self.wait_for_all();
         let (to, carry) = (self.place(to)?, vgpr(self.take_scratch(1)?));
-        let (low, tick) = (to.half(false), Value::Integer(TIMER_TICK as i32));
+        let (low, tick) = (to.half(false), Value::Integer(factor as i32));
         self.asm.emit(Encoding::Vop1, "v_mov_b32", &[low, sgpr(first)]);
         if to.wide {
             self.two("v_mul_hi_u32", carry, low, tick);

@@ -14,4 +14,4 @@ mod target;
 
 pub use self::reader::{INSTRUCTION_SET, UNREACHABLE, read};
 pub use self::register::{Native, Register, RegisterMap};
-pub use self::target::{Family, HardwareField, TIMER_TICK, Target};
+pub use self::target::{ClockSource, Family, HardwareField, REALTIME, TIMER_CYCLES, TIMER_TICK, Target};

@@ -92,6 +92,27 @@ impl Target {
         }
     }
 
+    /// How code of this target reads a clock that counts while it runs.
+    pub fn clock(self) -> ClockSource {
+        match self.family() {
+            Family::Gfx9 | Family::Gfx10 => ClockSource::Memory,
+            Family::Gfx11 => ClockSource::Message,
+            Family::Gfx12 => ClockSource::Registers,
+        }
+    }
+
+    /// The bits of the counter of cycles that a field of a hardware register has: the first of them and their
+    /// number. `None` for other registers (RDNA 2, 3 and 4 ISA, `SHADER_CYCLES`: 20 bits, 64 in RDNA 4).
+    pub fn cycles(self, field: HardwareField) -> Option<(u32, u32)> {
+        let (first, bits) = match (self.family(), field.register) {
+            (Family::Gfx10 | Family::Gfx11, SHADER_CYCLES) => (0, 20),
+            (Family::Gfx12, SHADER_CYCLES) => (0, 32),
+            (Family::Gfx12, SHADER_CYCLES_HI) => (32, 32),
+            _ => return None,
+        };
+        Some((first + field.first, field.bits.min(bits - field.first.min(bits))))
+    }
+
     /// What the field of a scalar address holds in GLOBAL and SCRATCH instructions without one.
     pub fn no_scalar_address(self) -> u32 {
         match self.family() {
@@ -130,7 +151,39 @@ impl HardwareField {
     }
 }
 
-/// Nanoseconds of a tick of the timer that `s_memrealtime` reads: 100 MHz.
+/// Number of the hardware register with the counter of cycles, or its lower half.
+const SHADER_CYCLES: u32 = 29;
+
+/// Number of the hardware register with the upper half.
+const SHADER_CYCLES_HI: u32 = 30;
+
+impl HardwareField {
+    /// The lower half of the counter of cycles, where it has 64 bits.
+    pub const CYCLES_LOW: HardwareField = HardwareField { register: SHADER_CYCLES, first: 0, bits: 32 };
+    /// The upper half.
+    pub const CYCLES_HIGH: HardwareField = HardwareField { register: SHADER_CYCLES_HI, first: 0, bits: 32 };
+}
+
+/// What code reads for a clock and for the timer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ClockSource {
+    /// `s_memtime` and `s_memrealtime`.
+    Memory,
+    /// The message [`REALTIME`], which is the timer. The counter of cycles has 20 bits.
+    Message,
+    /// Two hardware registers with the halves of the counter of cycles, and the message [`REALTIME`].
+    Registers,
+}
+
+/// The message of `s_sendmsg_rtn_b64` that returns the timer (LLVM, User Guide for AMDGPU Backend,
+/// `MSG_RTN_GET_REALTIME`).
+pub const REALTIME: u32 = 131;
+
+/// What inserted code counts as a clock for each tick of the timer where the timer is the clock: cycles of
+/// 2 GHz.
+pub const TIMER_CYCLES: u32 = 20;
+
+/// Nanoseconds of a tick of the timer that `s_memrealtime` and the message [`REALTIME`] read: 100 MHz.
 pub const TIMER_TICK: u32 = 10;
 
 impl fmt::Display for Target {

@@ -1,7 +1,7 @@
 //! Branches, calls, barriers and other operations that are no arithmetic.
 
-use prlx_isa::amdgpu::inst::{Reg, Value};
-use prlx_isa::amdgpu::{Native, TIMER_TICK};
+use prlx_isa::amdgpu::inst::{Field, Reg, Value};
+use prlx_isa::amdgpu::{HardwareField, Native, REALTIME, TIMER_TICK};
 use prlx_isa::view::{Class, Inst, Operand};
 use prlx_lanes::{Args, LANES, Planes, V32, V64};
 
@@ -36,6 +36,8 @@ pub fn control(
             Op::Barrier(d.b.code.barriers.len() as u32 - 1)
         }
         "s_memtime" | "s_memrealtime" => return Some(time(d, name == "s_memrealtime")),
+        "s_sendmsg_rtn_b64" if d.inst.get(Field::Ssrc0) == REALTIME => return Some(time(d, true)),
+        "s_getreg_b32" => return cycles(d),
         "buffer_gl0_inv" | "buffer_gl1_inv" | "buffer_inv" | "buffer_invl2" | "buffer_wbl2"
         | "buffer_wbinvl1" | "buffer_wbinvl1_vol" | "global_inv" | "global_wb" | "global_wbinv" => Op::Fence,
         // A wait for all stores is a release.
@@ -213,6 +215,26 @@ fn time(d: &mut Decoder<'_, '_>, timer: bool) -> Result<(), EmuError> {
     d.split(value, to_low, to_high);
     d.wrote(&[low, high]);
     Ok(())
+}
+
+/// `s_getreg_b32` of the counter of cycles; `None` for other hardware registers.
+fn cycles(d: &mut Decoder<'_, '_>) -> Option<Result<(), EmuError>> {
+    let (first, bits) = d.inst.target().cycles(HardwareField::of(d.inst.get(Field::Simm16)))?;
+    let to = d.inst.operands().first().and_then(|o| masks::low(o.value))?;
+    let (clock, value) = (d.b.temp(PlaneKind::W64), d.word(to));
+    d.b.emit_main(Op::Clock(Clock::Wide, clock));
+    let imm = u64::from(first) | u64::from(bits) << 32;
+    d.alu_all(part, Args { dst: [value, 0, 0, 0], src: [clock, 0, 0, 0], imm });
+    d.wrote(&[to]);
+    Some(Ok(()))
+}
+
+/// Bits of a plane: the first, and 32 bits further, their number.
+fn part(p: &mut Planes, a: &Args, m: u32) {
+    let (first, bits) = (a.imm as u32, (a.imm >> 32) as u32);
+    let mask = 1u64.checked_shl(bits).unwrap_or(0).wrapping_sub(1);
+    let of = |n: u64| (n.checked_shr(first).unwrap_or(0) & mask) as u32;
+    p.put32(a.dst[0], m, V32(p.get64(a.src[0]).0.map(of)));
 }
 
 /// Nanoseconds as ticks of the timer.

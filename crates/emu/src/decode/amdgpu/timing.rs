@@ -34,7 +34,7 @@ pub fn timing(inst: &Inst, family: Family) -> Option<Timing> {
         ..Timing::default()
     };
     timing.issues = issues(inst, family);
-    timing.in_order = inst.encoding() != Some(Encoding::Smem);
+    timing.in_order = inst.encoding() != Some(Encoding::Smem) && !answers(inst);
     if !timing.issues.is_empty() {
         // What a load does not write at once are its results, and those alone.
         timing.late = inst
@@ -62,8 +62,14 @@ fn issues(inst: &Inst, family: Family) -> Vec<Counter> {
     match (inst.encoding(), inst.class()) {
         (Some(Encoding::Flat), _) if inst.access().is_some() => vec![memory, lds],
         (Some(Encoding::Ds), _) => vec![lds],
+        _ if answers(inst) => vec![scalar],
         (Some(Encoding::Smem), Some(Class::ScalarMemory)) if !inst.operands().is_empty() => vec![scalar],
         (_, Some(Class::VectorMemory)) if inst.access().is_some() => vec![memory],
         _ => Vec::new(),
     }
+}
+
+/// Whether the instruction sends a message whose answer comes later.
+fn answers(inst: &Inst) -> bool {
+    inst.name().starts_with("s_sendmsg_rtn")
 }

@@ -1,5 +1,6 @@
 //! Memory instructions of inserted code.
 
+use prlx_isa::amdgpu::REALTIME;
 use prlx_isa::amdgpu::inst::table::{Access, Role};
 use prlx_isa::amdgpu::inst::{Encoding, Field, Inst, Value};
 
@@ -10,16 +11,22 @@ use super::wave::{CLOCK, Counter, Wave};
 impl Wave {
     pub(super) fn access(&mut self, inst: &Inst) -> Result<(), String> {
         match inst.encoding() {
-            Some(Encoding::Smem) => self.timer(inst),
+            Some(Encoding::Smem | Encoding::Sop1) => self.timer(inst),
             Some(Encoding::Global) => self.global(inst),
             Some(Encoding::Scratch) => self.scratch(inst),
             _ => Err("the verifier knows no such access".to_owned()),
         }
     }
 
-    fn timer(&mut self, inst: &Inst) -> Result<(), String> {
+    /// A clock or the timer, which comes later.
+    pub(super) fn timer(&mut self, inst: &Inst) -> Result<(), String> {
         let to = inst.operands().first().map(|operand| operand.value).ok_or("it has no result")?;
-        if !matches!(inst.name(), "s_memtime" | "s_memrealtime") {
+        let known = match inst.name() {
+            "s_memtime" | "s_memrealtime" => true,
+            "s_sendmsg_rtn_b64" => inst.get(Field::Ssrc0) == REALTIME,
+            _ => false,
+        };
+        if !known {
             return Err("the verifier knows no such access".to_owned());
         }
         self.set_scalar(to, CLOCK, true)?;

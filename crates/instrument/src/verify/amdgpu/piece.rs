@@ -1,13 +1,13 @@
 //! Executes a piece of inserted code in sample states, and compares what it leaves with what it must do.
 
 use prlx_isa::amdgpu::inst::Value;
-use prlx_isa::amdgpu::{Register, Target, inst::Reg};
+use prlx_isa::amdgpu::{ClockSource, Register, TIMER_CYCLES, Target, inst::Reg};
 use rustc_hash::FxHashMap;
 
 use super::memory::Memory;
 use super::routine::{self, Row};
 use super::sample::{self, SAMPLES};
-use super::wave::{Counter, PLACE, Step, Wave, each};
+use super::wave::{CLOCK, Counter, PLACE, Step, Wave, each};
 use crate::amdgpu::{Homes, Piece, ScalarHome, Special, VectorHome, Work};
 use crate::ptx::{KEPT_SPECIALS, Text, temporary_type};
 use crate::routines::{Line, instructions, lines, mentions};
@@ -188,6 +188,7 @@ impl Trial<'_> {
             parameters: sample::PARAMETERS,
             warp: live.warp,
             multiprocessor: multiprocessor(self.target),
+            clock: clock(self.target),
             events: live.events,
             memory: wave.memory.clone(),
         };
@@ -274,6 +275,12 @@ impl Trial<'_> {
         }
         Ok(())
     }
+}
+
+/// What code reads for a clock.
+fn clock(target: Target) -> u64 {
+    let message = target.clock() == ClockSource::Message;
+    if message { CLOCK.wrapping_mul(TIMER_CYCLES.into()) } else { CLOCK }
 }
 
 /// The number of the multiprocessor: the fields that say where a wave runs, the first one lowest.

@@ -36,6 +36,8 @@ pub(super) struct Lanes<'r> {
     pub(super) warp: u32,
     /// Number of the multiprocessor.
     pub(super) multiprocessor: u32,
+    /// The number that code reads for `%clock`, without a count of events.
+    pub(super) clock: u64,
     /// Number of events of the wave so far, if `%clock` is that.
     pub(super) events: Option<u32>,
     pub(super) memory: Memory,
@@ -160,7 +162,7 @@ impl Lanes<'_> {
                 Ok(())
             }
             ("mov", [Arg::Name(to), Arg::Name("%clock" | "%clock64")]) => {
-                let value = self.events.map_or(CLOCK, u64::from);
+                let value = self.events.map_or(self.clock, u64::from);
                 self.events = self.events.map(|events| events.wrapping_add(1));
                 self.set(to, here, &[value; 64])
             }

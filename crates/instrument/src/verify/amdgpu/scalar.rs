@@ -1,8 +1,9 @@
 //! Scalar instructions of inserted code.
 
+use prlx_isa::amdgpu::HardwareField;
 use prlx_isa::amdgpu::inst::Value;
 
-use super::wave::{PLACE, Step, Wave};
+use super::wave::{CLOCK, PLACE, Step, Wave};
 
 impl Wave {
     pub(super) fn scalar_step(&mut self, Step { inst, values, .. }: &Step) -> Result<(), String> {
@@ -59,10 +60,12 @@ impl Wave {
                 (get(self, 0)? & !(1 << (bit & if wide { 63 } else { 31 })), None)
             }
             ("s_getreg", 2) => {
-                // Number of the register, the first bit, and how many bits less one.
-                let code = get(self, 1)? as u32;
-                let (first, count) = (code >> 6 & 31, (code >> 11 & 31) + 1);
-                (u64::from(PLACE >> first) & ((1 << count) - 1), None)
+                let field = HardwareField::of(get(self, 1)? as u32);
+                let (value, bits) = match inst.target().cycles(field) {
+                    Some((first, bits)) => (CLOCK.checked_shr(first).unwrap_or(0), bits),
+                    None => (u64::from(PLACE >> field.first), field.bits),
+                };
+                (value & ((1 << bits) - 1), None)
             }
             _ => return Err("the verifier knows no such instruction".to_owned()),
         };

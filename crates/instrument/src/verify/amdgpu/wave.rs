@@ -187,7 +187,10 @@ impl Wave {
             self.wait(inst);
             return Ok(());
         }
-        if inst.access().is_some() || inst.encoding() == Some(Encoding::Smem) {
+        if inst.access().is_some()
+            || inst.encoding() == Some(Encoding::Smem)
+            || inst.name() == "s_sendmsg_rtn_b64"
+        {
             return self.access(inst);
         }
         if name.starts_with("s_") { self.scalar_step(step) } else { self.vector_step(step) }

@@ -8,7 +8,7 @@
 use super::pieces::is_guarded;
 use crate::amdgpu::inst::table::{Access as Direction, Class as Kind};
 use crate::amdgpu::inst::{Encoding, Field, Inst, Value};
-use crate::amdgpu::{Family, Target};
+use crate::amdgpu::{Family, HardwareField, Target};
 use crate::view::{
     Access, Atomic, Barrier, Class, Comparison, Effect, Eval, Order, Participants, Product, Scope, Semantics,
     Space, Type,
@@ -17,9 +17,6 @@ use crate::view::{
 /// The trap of a debugger, after which the wave goes on (LLVM, User Guide for AMDGPU Backend, "Trap Handler
 /// ABI").
 const DEBUG: u32 = 3;
-
-/// The hardware register that counts cycles, from gfx10.3 on.
-const SHADER_CYCLES: u32 = 29;
 
 /// What the mnemonic says of an instruction. `returns`: whether it goes back to the caller.
 pub(super) fn of(inst: &Inst, returns: bool) -> Semantics {
@@ -355,12 +352,11 @@ pub(super) fn clock(inst: &Inst) -> Option<&'static str> {
         "s_memtime" => Some("%clock64"),
         "s_memrealtime" => Some("%globaltimer"),
         "s_sendmsg_rtn_b32" | "s_sendmsg_rtn_b64" => Some("%globaltimer"),
-        "s_getreg_b32"
-            if inst.get(Field::Simm16) & 63 == SHADER_CYCLES && inst.target().family() > Family::Gfx9 =>
-        {
-            Some("%clock")
-        }
-        "s_getreg_b32" => Some("hwreg"),
+        "s_getreg_b32" => Some(match inst.target().cycles(HardwareField::of(inst.get(Field::Simm16))) {
+            Some((0..32, _)) => "%clock",
+            Some(_) => "%clock_hi",
+            None => "hwreg",
+        }),
         _ => None,
     }
 }
