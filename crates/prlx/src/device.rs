@@ -135,7 +135,8 @@ impl Device {
         self.driver().info().hooks
     }
 
-    /// What [`prlx_driver::record`] takes: the rewritten module, if the user or the device needs it.
+    /// What [`prlx_driver::record`](fn@prlx_driver::record) takes: the rewritten module, if the user or the
+    /// device needs it.
     pub fn code_to_run<'a>(&mut self, rewrite: &'a Rewrite, rewritten: bool) -> Option<ModuleCode<'a>> {
         let code = match &rewrite.object {
             Some(object) => ModuleCode::Object(object.set, &object.bytes),

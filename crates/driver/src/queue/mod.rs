@@ -32,7 +32,7 @@ pub trait Queue: Send + Sync {
     /// Makes the context current again that was current before [`Queue::enter`].
     fn leave(&self);
     /// Makes calls of this thread harmless for a capture of streams that is in progress in this process.
-    /// Returns what [`Queue::end_quiet`] needs; `None` if there is nothing to restore. Use [`quiet`].
+    /// Returns what [`Queue::end_quiet`] needs; `None` if there is nothing to restore.
     fn begin_quiet(&self) -> Option<i32>;
     /// Restores what was the case before [`Queue::begin_quiet`].
     fn end_quiet(&self, before: i32);
