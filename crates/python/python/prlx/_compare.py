@@ -252,7 +252,7 @@ def record_calls(
             memory.setdefault(key, content)
         owners.append(launch.owners)
 
-    device = cpu(arch, seed=seed, **limits)
+    device = cpu(arch, seed=seed, threads=1, **limits)
     device.before_launch = before
     try:
         with device:

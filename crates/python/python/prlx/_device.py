@@ -72,7 +72,8 @@ class cpu:
     max_steps: instructions that one CTA may execute before it counts as stuck.
     max_memory: bytes of arrays and of what checks note.
     max_printed: bytes of text that a launch may print.
-    threads: threads of the host that run CTAs under seed 0; by default all, where their order cannot matter.
+    threads: threads of the host that run CTAs under seed 0; by default all, where their order cannot matter, and
+    one with ``seeds``.
     stdout: where text that kernels print goes; by default ``sys.stdout``.
 
     After the block, ``findings`` has the findings of all launches, ``launches`` their number and
@@ -119,6 +120,9 @@ class cpu:
         limits = {name: _count(name, n) for name, n in given.items() if n is not None}
         if threads is not None:
             limits["threads"] = _count("threads", threads)
+        elif self.seeds is not None:
+            # On several threads, CTAs that race leave something else each time under seed 0 as well.
+            limits["threads"] = 1
         self._native = _native_device(self.check, limits)
 
     def __enter__(self) -> Self:
