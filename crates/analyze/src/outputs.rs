@@ -18,7 +18,7 @@ use prlx_trace::names::file_name;
 pub use crate::report::Tolerance;
 use crate::report::{
     DECIDED_AS_OTHERS, DifferenceMap, ElementDifference, Finding, FindingKind, LaunchDifference, LaunchPart,
-    LaunchReport, Location, OTHER_NAMES, Output, TripInfo, Verdict, place,
+    LaunchReport, Location, OTHER_NAMES, Output, TripInfo, UNRECORDED, Verdict, place,
 };
 
 /// Most indices of differing elements that [`compare_output`] returns.
@@ -388,6 +388,19 @@ impl LaunchReport {
         self.gaps.extend(self.unseen_memory.clone());
         self.notes.push(DECIDED_AS_OTHERS.to_owned());
         self.conclude();
+    }
+
+    /// Takes a launch that neither side recorded for the same if all memory behind its parameters is equal by
+    /// digest. The gap becomes a note. Other parameters had no effect then: addresses of host memory,
+    /// padding, pointers to more memory than the kernel uses.
+    pub(crate) fn accept_unrecorded(&mut self) {
+        let unrecorded = self.skipped.iter().all(Option::is_some);
+        if unrecorded && self.digests_agree && self.gaps.len() == 1 && self.faults == [None, None] {
+            self.notes.append(&mut self.gaps);
+            self.notes.push(UNRECORDED.to_owned());
+            self.differences.retain(|d| d.what != LaunchPart::Input);
+            self.conclude();
+        }
     }
 
     /// Accepts another grid or block if the outputs agree and nothing else differs: then it distributes the

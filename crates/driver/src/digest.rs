@@ -26,6 +26,11 @@ pub fn concluded(sums: [u64; 2], bytes: u64) -> u64 {
     mix(sums[0] ^ mix(sums[1].wrapping_add(bytes.wrapping_mul(GOLDEN))))
 }
 
+/// Digest of memory that consists of two parts with these digests.
+pub fn joined(first: u64, second: u64) -> u64 {
+    mix(mix(first).wrapping_add(second))
+}
+
 #[cfg(test)]
 mod tests {
     use super::memory;

@@ -16,7 +16,7 @@ const SPELT: usize = 4;
 /// requested.
 pub(crate) fn undigested(l: &Launch) -> Option<String> {
     let count = |is: fn(&Pointee) -> bool| l.pointees.iter().filter(|p| is(p)).count() as u64;
-    let (out, cut) = (count(|p| p.before.is_none()), count(|p| p.before.is_some() && p.digested < p.bytes));
+    let (out, cut) = (count(|p| p.after.is_none()), count(|p| p.after.is_some() && p.digested < p.bytes));
     let plural = |n| s(n, "pointer leads", "pointers lead");
     if l.undigested.is_some() {
         l.undigested.clone()
@@ -40,7 +40,8 @@ pub(crate) fn digested(l: &Launch) -> bool {
 pub(crate) fn known(l: &Launch) -> bool {
     let mut buffers = l.args.iter().filter(|a| a.bytes.is_some()).map(|a| a.before).peekable();
     let some = buffers.peek().is_some() || !l.pointees.is_empty();
-    some && buffers.all(|before| before.is_some()) && undigested(l).is_none()
+    let pointees = l.pointees.iter().all(|p| p.before.is_some());
+    some && buffers.all(|before| before.is_some()) && pointees && undigested(l).is_none()
 }
 
 /// Whether all inputs of a launch are known and equal, and yet its outputs differ: the difference began in

@@ -21,11 +21,15 @@ pub const DECIDED_AS_OTHERS: &str = "hashes of its decisions differ, or have no 
      decision differs in the launches of this kernel that were recorded again, and the memory is equal here \
      (--level path compares all decisions)";
 
+/// The note on launches that neither side recorded.
+pub const UNRECORDED: &str = "decisions were not recorded, and all memory behind the parameters is equal by digest \
+     (--strict: unknown)";
+
 /// End of the gap of launches of kernels that the user matched although their names differ.
 pub const OTHER_NAMES: &str = " have different names, and are compared as one kernel";
 
 /// Notes that a report of launches that are the same has once, with the number of these launches.
-pub const NOTES_OF_SAME: [&str; 2] = [HASHED_FOR_ROOM, DECIDED_AS_OTHERS];
+pub const NOTES_OF_SAME: [&str; 3] = [HASHED_FOR_ROOM, DECIDED_AS_OTHERS, UNRECORDED];
 
 data! {
     /// Two launches, compared.
@@ -91,6 +95,9 @@ data! {
         /// Whether the digests of all memory that the launch can write are known and equal afterwards.
         #[cfg_attr(feature = "serde", serde(default))]
         digests_agree: bool,
+        /// Whether digests of the same memory after the launch are known on both sides, and differ.
+        #[cfg_attr(feature = "serde", serde(default))]
+        digests_differ: bool,
         /// Why nothing tells whether both sides left the same in memory, in the words of the gap; `None` if
         /// outputs, digests or hashes of the stored values do.
         #[cfg_attr(feature = "serde", serde(default))]

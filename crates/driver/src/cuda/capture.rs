@@ -14,6 +14,7 @@
 use super::calls::pointer;
 use super::pointee_digest::shares;
 use crate::cuda::library::open::Library;
+use crate::cuda::library::pointers::PointerLookup;
 use crate::launch_file::CapturedBuffer;
 use crate::queue::Failure;
 
@@ -30,7 +31,7 @@ pub fn before(
     most: u64,
 ) -> Result<Vec<CapturedBuffer>, Failure> {
     library.with_relaxed_capture(|| {
-        let mut found = library.pointers(params, places);
+        let mut found = PointerLookup::new(library).pointers(params, places);
         // The driver copies host memory that it does not know about only by other calls.
         found.retain(|(_, _, info)| info.readable && (info.kind == pointer::DEVICE || info.managed));
         let mut starts: Vec<u64> = found.iter().map(|f| f.1).collect();

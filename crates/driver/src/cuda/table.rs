@@ -84,7 +84,7 @@ macro_rules! cuda_calls {
             /// Allocates device memory, aligned to at least 256 bytes.
             cuMemAlloc_v2(at: *mut u64, bytes: usize);
             /// Frees device memory.
-            cuMemFree_v2(at: u64);
+            @3020 cuMemFree_v2(at: u64);
             /// Copies from host to device.
             cuMemcpyHtoD_v2(to: u64, from: *const ::core::ffi::c_void, bytes: usize);
             /// Copies from device to host.
@@ -441,7 +441,17 @@ macro_rules! cuda_calls {
             /// Allocates device memory in stream order.
             cuMemAllocAsync(at: *mut u64, bytes: usize, stream: *mut ::core::ffi::c_void);
             /// Frees device memory in stream order.
-            cuMemFreeAsync(at: u64, stream: *mut ::core::ffi::c_void);
+            @11020 cuMemFreeAsync(at: u64, stream: *mut ::core::ffi::c_void);
+            /// Frees device memory in stream order; null is the per-thread default stream.
+            @11020 cuMemFreeAsync_ptsz(at: u64, stream: *mut ::core::ffi::c_void);
+            /// Gives back the memory of a pool that is not in use, but for so many bytes.
+            @11020 cuMemPoolTrimTo(pool: *mut ::core::ffi::c_void, keep: usize);
+            /// Destroys a pool.
+            @11020 cuMemPoolDestroy(pool: *mut ::core::ffi::c_void);
+            /// Takes the memory behind a part of a reserved address range away.
+            @10020 cuMemUnmap(at: u64, bytes: usize);
+            /// Takes another process's memory out of this one's addresses.
+            @4010 cuIpcCloseMemHandle(at: u64);
             /// Returns free and total memory of the device.
             cuMemGetInfo_v2(free: *mut usize, all: *mut usize);
             /// Creates a stream.
@@ -449,7 +459,7 @@ macro_rules! cuda_calls {
             /// Creates a stream with a priority.
             cuStreamCreateWithPriority(stream: *mut *mut ::core::ffi::c_void, flags: u32, priority: i32);
             /// Destroys a stream when its work is done.
-            cuStreamDestroy_v2(stream: *mut ::core::ffi::c_void);
+            @4000 cuStreamDestroy_v2(stream: *mut ::core::ffi::c_void);
             /// Waits for a stream.
             @2000 cuStreamSynchronize(stream: *mut ::core::ffi::c_void);
             /// Waits for a stream; null is the per-thread default stream.

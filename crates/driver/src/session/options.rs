@@ -68,6 +68,9 @@ pub struct Options {
     /// Maximum bytes per launch to digest before and after it, of the memory that its parameters point to;
     /// `None` means no digests.
     pub digest: Option<u64>,
+    /// Whether only launches without hashes are digested, and only after them, several at once. Launches with
+    /// hashes are those that are recorded at level `fingerprint`.
+    pub batched_digests: bool,
     /// Maximum bytes of memory per launch to copy, before and after it, into a launch file: the memory that
     /// its parameters point to. `None` means that no launch is captured.
     pub capture: Option<u64>,
@@ -111,6 +114,7 @@ impl Options {
             memory: 0,
             host_memory: 1 << 30,
             digest: None,
+            batched_digests: false,
             capture: None,
             only_capture: false,
             launch_hashes: false,
@@ -177,6 +181,7 @@ impl Options {
             memory: self.memory,
             host_memory: self.host_memory,
             digest: self.digest,
+            batched_digests: self.batched_digests,
             capture: self.capture,
             only_capture: self.only_capture,
             launch_hashes: self.launch_hashes,
@@ -256,6 +261,7 @@ impl Options {
             memory: w.memory,
             host_memory: w.host_memory,
             digest: w.digest,
+            batched_digests: w.batched_digests,
             capture: w.capture,
             only_capture: w.only_capture,
             launch_hashes: w.launch_hashes,
@@ -299,6 +305,8 @@ struct SerializedOptions {
     memory: u64,
     host_memory: u64,
     digest: Option<u64>,
+    #[serde(default)]
+    batched_digests: bool,
     #[serde(default)]
     capture: Option<u64>,
     #[serde(default)]

@@ -13,7 +13,7 @@
 
 use super::opcode::{Opcode, opcode};
 use super::ops::Op;
-use super::resolve::{is_special, special_bits};
+use super::resolve::{is_special, special_widths};
 use super::suffixes;
 use crate::view::{Base, Function, Inst, Module, Operand, Reg, Space, Type};
 
@@ -169,11 +169,11 @@ impl Checker<'_> {
                 format!("`{name}` of type .{}", have.name())
             }
             Operand::Special(name) if name != "WARP_SZ" => {
-                let bits = special_bits(name);
-                let have = match op {
+                let widths = special_widths(name).unwrap_or_default();
+                let have = match (op, widths) {
                     // Conversions may read the low bits.
-                    Op::Cvt => ty.bits() <= bits.max(32) && bits > 1,
-                    _ => bits == ty.bits() || has_halves(name) && ty.bits() == 16 || narrows(name, ty),
+                    (Op::Cvt, [bits, ..]) => ty.bits() <= *bits.max(&32) && *bits > 1,
+                    _ => widths.contains(&ty.bits()),
                 };
                 if copies && !ty.is_float() && have {
                     return None;
@@ -192,17 +192,6 @@ impl Checker<'_> {
         };
         Some(format!("operand {at} of `{}` is {what}, which .{} does not accept", op.mnemonic(), ty.name()))
     }
-}
-
-/// Whether 16 bits of a special register can be read, as PTX 1.x did.
-fn has_halves(name: &str) -> bool {
-    let stem = name.split('.').next().unwrap_or_default();
-    matches!(stem, "%tid" | "%ntid" | "%ctaid" | "%nctaid" | "%gridid")
-}
-
-/// Whether the low word of a special register can be read.
-fn narrows(name: &str, ty: Type) -> bool {
-    name == "%gridid" && ty.bits() == 32
 }
 
 fn is_bits(ty: Type) -> bool {

@@ -30,12 +30,31 @@ pub unsafe fn cuMemAllocAsync(at: *mut u64, bytes: usize, stream: *mut c_void) -
     })
 }
 pub unsafe fn cuMemFreeAsync(at: u64, stream: *mut c_void) -> i32 {
-    with("cuMemFreeAsync", |d| {
+    free_async("cuMemFreeAsync", at, stream, false)
+}
+pub unsafe fn cuMemFreeAsync_ptsz(at: u64, stream: *mut c_void) -> i32 {
+    free_async("cuMemFreeAsync_ptsz", at, stream, true)
+}
+fn free_async(name: &'static str, at: u64, stream: *mut c_void, per_thread: bool) -> i32 {
+    with(name, |d| {
         d.ready()?;
-        let stream = d.stream(stream as u64, false)?;
+        let stream = d.stream(stream as u64, per_thread)?;
         d.check_allocated(at, 1)?;
         d.put(stream, Work::Free(at))
     })
+}
+// The device has no memory pools, no address ranges without memory, and none of other processes.
+pub unsafe fn cuMemPoolTrimTo(_: *mut c_void, _: usize) -> i32 {
+    code::NOT_SUPPORTED
+}
+pub unsafe fn cuMemPoolDestroy(_: *mut c_void) -> i32 {
+    code::NOT_SUPPORTED
+}
+pub unsafe fn cuMemUnmap(_: u64, _: usize) -> i32 {
+    code::NOT_SUPPORTED
+}
+pub unsafe fn cuIpcCloseMemHandle(_: u64) -> i32 {
+    code::NOT_SUPPORTED
 }
 pub unsafe fn cuMemHostAlloc(at: *mut *mut c_void, bytes: usize, _: u32) -> i32 {
     // SAFETY: `at` is an output of this call (E1, E2).

@@ -4,8 +4,8 @@
 use std::sync::MutexGuard;
 
 use prlx_driver::cuda::Library;
-use prlx_driver::cuda::pointee_digest::{DigestStart, Digests, PTX, PendingDigest};
-use prlx_driver::digest::memory;
+use prlx_driver::cuda::pointee_digest::{DigestStart, Digests, PTX, ParamsAndPlaces, PendingDigest};
+use prlx_driver::digest::{joined, memory};
 use prlx_driver::queue::Stream;
 use prlx_trace::launch::Pointee;
 
@@ -52,7 +52,7 @@ impl App {
         self.digests.after(&mut begun, self.stream);
         self.library.synchronize().unwrap();
         assert!(self.digests.done(&begun));
-        self.digests.take(begun)
+        self.digests.take(begun).remove(0)
     }
 }
 
@@ -141,6 +141,55 @@ fn many_pointers_are_digested_by_several_kernels() {
 }
 
 #[test]
+fn several_launches_share_a_digest() {
+    let app = App::start(4096);
+    let whole = bytes(4096);
+    let (at, other) = (app.holding(&whole), app.holding(&bytes(40_000)));
+    let launches = [vec![at + 1000, 7], vec![], vec![at, at + 3000], vec![at + 1000], vec![other]];
+    let params: Vec<Vec<u8>> =
+        launches.iter().map(|l| l.iter().flat_map(|p: &u64| p.to_le_bytes()).collect()).collect();
+    let places: Vec<[(usize, usize); 1]> = params.iter().map(|bytes| [(0, bytes.len())]).collect();
+    let several: Vec<ParamsAndPlaces<'_>> =
+        params.iter().zip(&places).map(|(bytes, places)| (&bytes[..], &places[..])).collect();
+    let digest = || {
+        let DigestStart::Started(begun) = app.digests.after_several(app.stream, &several) else {
+            panic!("not started")
+        };
+        app.library.synchronize().unwrap();
+        app.digests.take(*begun)
+    };
+    let found = digest();
+    let part = |from: usize, to: usize| memory(&whole[from..to]);
+    let [begin, middle, end] = [part(0, 1000), part(1000, 3000), part(3000, 4096)];
+    let want = |offset, bytes, parts: &[u64]| Pointee {
+        offset,
+        bytes,
+        digested: bytes,
+        before: None,
+        after: parts.iter().copied().reduce(joined),
+    };
+    let to_end = want(0, 3096, &[middle, end]);
+    let both = vec![want(0, 3000, &[begin, middle]), want(8, 1096, &[end])];
+    assert_eq!(found[..4], [vec![to_end], vec![], both, vec![to_end]]);
+    // All of them share what five launches may read.
+    let cut = found[4][0];
+    assert_eq!((cut.bytes, cut.digested), (40_000, 5 * 4096 - 4096));
+    assert_eq!(cut.after, Some(memory(&bytes(40_000)[..4 * 4096])));
+    // What changes is seen by all that lead there.
+    app.library.write(at + 2999, &[whole[2999] ^ 1]).unwrap();
+    let now = digest();
+    let changed: Vec<Vec<bool>> = now
+        .iter()
+        .zip(&found)
+        .map(|(now, then)| now.iter().zip(then).map(|(p, q)| p.after != q.after).collect())
+        .collect();
+    assert_eq!(changed, [vec![true], vec![], vec![true, false], vec![true], vec![false]]);
+    // Freed memory is not read.
+    app.library.free(other).unwrap();
+    assert_eq!(digest()[4], []);
+}
+
+#[test]
 fn words_across_parameters_are_no_pointers() {
     let app = App::start(1000);
     let at = app.holding(&bytes(8)).to_le_bytes();
@@ -168,7 +217,7 @@ fn there_is_an_end_to_room_and_it_comes_back() {
     app.library.synchronize().unwrap();
     for begun in all {
         assert!(app.digests.done(&begun));
-        assert_eq!(app.digests.take(begun)[0].after, Some(memory(&bytes(64))));
+        assert_eq!(app.digests.take(begun)[0][0].after, Some(memory(&bytes(64))));
     }
     drop(app.around(&[at], || ()));
 }

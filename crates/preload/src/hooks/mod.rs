@@ -11,6 +11,7 @@ pub mod launch;
 pub mod library;
 pub mod link;
 pub(crate) mod link_inputs;
+pub mod memory;
 pub mod modules;
 mod params;
 mod program;

@@ -49,13 +49,14 @@ pub fn kernel(real: &Functions, handle: *mut c_void) -> RewrittenKernel {
 /// The kernel of an unchanged module behind a handle. Looked up again if the table of kernels forgot it.
 fn unchanged(real: &Functions, handle: *mut c_void) -> Arc<UnchangedKernel> {
     handles::unchanged(handle).unwrap_or_else(|| {
-        let mut name = std::ptr::null();
-        // SAFETY: the driver's function (P2) with a handle that the program launches (P5); the output is a
-        // local variable (P3). The name lives as long as its module (P4).
-        let name = unsafe {
-            let known = (real.cuFuncGetName)(&mut name, handle) == 0 && !name.is_null();
+        // SAFETY: the driver's functions (P2) with a handle that the program launches (P5); the output is a
+        // local variable (P3). The function that does not take this kind of handle refuses it. The name lives
+        // as long as its module (P4).
+        let name = [real.cuFuncGetName, real.cuKernelGetName].into_iter().find_map(|ask| unsafe {
+            let mut name = std::ptr::null();
+            let known = ask(&mut name, handle) == 0 && !name.is_null();
             known.then(|| CStr::from_ptr(name).to_str().ok()).flatten()
-        };
+        });
         handles::add_unchanged(handle, name)
     })
 }

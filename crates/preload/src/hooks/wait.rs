@@ -27,6 +27,10 @@ use crate::{handles, recording};
 macro_rules! waits {
     ($($name:ident($($arg:ident: $ty:ty),*))*) => { $(
         pub unsafe fn $name(real: &Functions, $($arg: $ty),*) -> i32 {
+            guard(|| {
+                recording::before_wait();
+                Some(())
+            });
             let begun = Instant::now();
             // SAFETY: the driver's function (P2) with the program's arguments (P1).
             let code = unsafe { (real.$name)($($arg),*) };

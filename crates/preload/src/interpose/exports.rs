@@ -27,6 +27,7 @@ mod body {
     pub use crate::hooks::launch::*;
     pub use crate::hooks::library::*;
     pub use crate::hooks::link::*;
+    pub use crate::hooks::memory::*;
     pub use crate::hooks::modules::*;
     pub use crate::hooks::tensor_maps::*;
     pub use crate::hooks::wait::*;

@@ -37,6 +37,9 @@ fn finish(which: impl Fn(&ContextRecorder) -> bool, alive: bool) {
         }
         _ => true,
     });
+    if alive {
+        ended.iter().for_each(|context| session.digest_batches(Some(context)));
+    }
     for context in &ended {
         let (counts, failed) = context.recorder.finish(MAX_FINISH_WAIT);
         if let Some(why) = failed {
@@ -92,8 +95,26 @@ pub fn copy_after_wait(real: &Functions) {
     }
 }
 
+/// Digests launches that wait for others, before the program waits for the device.
+pub fn before_wait() {
+    if let Some(Some(session)) = SESSION.get() {
+        session.digest_batches(None);
+    }
+}
+
+/// Digests launches that wait for others, before memory or a stream goes away. `at_once`: the driver does not
+/// wait for kernels that read the memory.
+pub fn before_release(at_once: bool) {
+    let Some(Some(session)) = SESSION.get() else { return };
+    session.digest_batches(None);
+    if at_once && session.options.batched_digests {
+        session.digest_queue.wait_for_batches();
+    }
+}
+
 /// Completes what is recorded of launches before a stream of the current context is captured.
 pub fn before_capture(real: &Functions) {
+    before_wait();
     if let Some((_, context)) = current(real) {
         context.recorder.before_capture();
     }
@@ -104,6 +125,7 @@ pub fn before_capture(real: &Functions) {
 pub fn pause_primary(device: i32) -> Option<Arc<ContextRecorder>> {
     let session = SESSION.get()?.as_ref()?;
     let found = lock(&session.contexts).values().flatten().find(|c| c.is_primary_of(device)).cloned()?;
+    session.digest_batches(Some(&found));
     session.append_digested(&found, DigestQueue::wait_and_take);
     found.recorder.pause();
     Some(found)

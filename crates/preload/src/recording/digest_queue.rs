@@ -6,6 +6,7 @@
 //!   room.
 //! - A launch waits for room for its digests, for [`MAX_LAUNCH_WAIT`] at most, and not again until there is
 //!   some.
+//! - Launches in batches ([`digest_batch`](super::digest_batch)) are in no other part of the queue.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -16,6 +17,8 @@ use prlx_driver::queue::Stream;
 use prlx_driver::record::program::MAX_LAUNCH_WAIT;
 use prlx_trace::launch::Pointee;
 use prlx_trace::{Launch, Streams};
+
+use crate::recording::digest_batch::{BatchStart, OpenBatch, PendingBatch};
 
 /// Why a launch has no digests if there is no room for them.
 const FULL: &str = "too many launches with digests are under way";
@@ -53,7 +56,7 @@ impl QueuedLaunch {
     fn collect(&mut self) -> bool {
         self.progress = match std::mem::replace(&mut self.progress, DigestProgress::Calling) {
             DigestProgress::Pending(pending) => match self.digests.done(&pending) {
-                true => DigestProgress::Taken(self.digests.take(*pending)),
+                true => DigestProgress::Taken(self.digests.take(*pending).pop().unwrap_or_default()),
                 false => DigestProgress::Pending(pending),
             },
             other => other,
@@ -84,6 +87,12 @@ struct Queue {
     untaken: VecDeque<u64>,
     /// A launch waited for room in vain.
     stalled: bool,
+    /// Launches that wait for others.
+    open: Vec<OpenBatch>,
+    /// Batches of launches whose digests are in progress.
+    batches: VecDeque<PendingBatch>,
+    /// Launches of batches that can be written.
+    written: Vec<Launch>,
 }
 
 impl DigestQueue {
@@ -94,7 +103,7 @@ impl DigestQueue {
     /// Waits until there is a launch in the queue.
     pub fn wait_for_launches(&self) {
         let mut queue = self.lock();
-        while queue.launches.is_empty() {
+        while queue.launches.is_empty() && queue.batches.is_empty() && queue.written.is_empty() {
             queue = self.entered.wait(queue).unwrap_or_else(PoisonError::into_inner);
         }
     }
@@ -148,8 +157,57 @@ impl DigestQueue {
         taken > 0 || !late
     }
 
+    /// Adds a launch that is about to go into a stream to the launches that wait for others.
+    pub fn add_to_batch(
+        &self,
+        digests: &Arc<Digests>,
+        launch: Launch,
+        stream: Stream,
+        layout: &[(usize, usize)],
+    ) {
+        self.lock().open_batch(digests, stream).add(launch, layout);
+    }
+
+    /// Digests the launches that wait for others, in all batches that `which` selects and whose streams are
+    /// not captured.
+    pub fn digest_batches(&self, which: impl Fn(&OpenBatch) -> bool) {
+        let began = Instant::now();
+        let selected = |batch: &mut OpenBatch| which(batch).then(|| batch.take_accepted()).flatten();
+        let selected: Vec<OpenBatch> = self.lock().open.iter_mut().filter_map(selected).collect();
+        for batch in selected {
+            if batch.is_captured() {
+                self.lock().put_back(batch);
+                continue;
+            }
+            let mut start = batch.start();
+            loop {
+                match start {
+                    BatchStart::Full(batch) if self.makes_room(began) => start = batch.start(),
+                    BatchStart::Full(batch) => start = BatchStart::Done(batch.give_up(FULL)),
+                    BatchStart::Pending(pending) => {
+                        self.lock().batches.push_back(pending);
+                        break;
+                    }
+                    BatchStart::Done(launches) => {
+                        self.lock().written.extend(launches);
+                        break;
+                    }
+                }
+            }
+            self.entered.notify_all();
+        }
+        self.lock().open.retain(|batch| !batch.is_empty());
+    }
+
     /// The driver has returned. `accepted`: the launch is in the stream.
     pub fn launch_queued(&self, number: u64, stream: Stream, accepted: bool) {
+        let found = self.lock().open.iter_mut().find_map(|b| b.queued(number, accepted).then(|| b.is_full()));
+        if let Some(full) = found {
+            if full {
+                self.digest_batches(|batch| batch.is_in(stream));
+            }
+            return;
+        }
         let found = self.lock().launches.get_mut(&number).map(|queued| {
             (Arc::clone(&queued.digests), std::mem::replace(&mut queued.progress, DigestProgress::Calling))
         });
@@ -184,13 +242,31 @@ impl DigestQueue {
         let Queue { launches, waiting, .. } = &mut *queue;
         let taken = |number: &u64| launches.get(number).is_some_and(QueuedLaunch::is_taken);
         let next: Vec<u64> = waiting.iter().copied().filter(taken).collect();
-        next.into_iter().filter_map(|number| queue.take(number, false)).collect()
+        let mut found: Vec<(Launch, Streams)> =
+            next.into_iter().filter_map(|number| queue.take(number, false)).collect();
+        found.extend(queue.written.drain(..).map(|launch| (launch, Streams::default())));
+        found
     }
 
     /// Waits for the digests of one context's ended launches, for at most [`MAX_WAIT`]. Returns all launches
     /// whose digests arrived meanwhile.
     pub fn wait_and_take(&self, digests: &Arc<Digests>) -> Vec<(Launch, Streams)> {
-        self.take_while(|queue| !queue.waiting_for(digests).is_empty())
+        let in_batch = |queue: &Queue| queue.batches.iter().any(|batch| batch.has(digests));
+        self.take_while(|queue| !queue.waiting_for(digests).is_empty() || in_batch(queue))
+    }
+
+    /// Waits for the digests of all batches, for at most [`MAX_WAIT`], until which memory must not go away.
+    pub fn wait_for_batches(&self) {
+        let start = Instant::now();
+        while start.elapsed() < MAX_WAIT {
+            let mut queue = self.lock();
+            queue.collect();
+            if queue.batches.is_empty() {
+                break;
+            }
+            drop(queue);
+            std::thread::sleep(PAUSE);
+        }
     }
 
     /// Waits until a launch that has run is decoded and its digests are there, for at most [`MAX_WAIT`].
@@ -217,13 +293,40 @@ impl DigestQueue {
         let mut queue = self.lock();
         found.extend(queue.waiting_for(digests).into_iter().filter_map(|number| queue.take(number, true)));
         queue.launches.retain(|_, q| !Arc::ptr_eq(&q.digests, digests));
-        let Queue { launches, untaken, .. } = &mut *queue;
+        let Queue { launches, untaken, open, batches, .. } = &mut *queue;
         untaken.retain(|number| launches.contains_key(number));
+        let open = open.extract_if(.., |batch| batch.has(digests)).flat_map(|b| b.give_up(STILL_RUNNING));
+        let mut left: Vec<Launch> = open.collect();
+        for batch in std::mem::take(batches) {
+            match batch.has(digests) {
+                true => left.extend(batch.take(STILL_RUNNING)),
+                false => batches.push_back(batch),
+            }
+        }
+        found.extend(left.into_iter().map(|launch| (launch, Streams::default())));
         found
     }
 }
 
 impl Queue {
+    /// The launches that wait for others, of this context and stream.
+    fn open_batch(&mut self, digests: &Arc<Digests>, stream: Stream) -> &mut OpenBatch {
+        let position = self.open.iter().position(|batch| batch.is_of(digests, stream));
+        let position = position.unwrap_or_else(|| {
+            self.open.push(OpenBatch::new(Arc::clone(digests), stream));
+            self.open.len() - 1
+        });
+        &mut self.open[position]
+    }
+
+    /// Puts launches back that cannot be digested yet.
+    fn put_back(&mut self, batch: OpenBatch) {
+        match self.open.iter_mut().find(|open| open.same_place(&batch)) {
+            Some(open) => open.put_back(batch),
+            None => self.open.push(batch),
+        }
+    }
+
     fn waiting_for(&self, digests: &Arc<Digests>) -> Vec<u64> {
         let of_context = |n: &u64| self.launches.get(n).is_some_and(|q| Arc::ptr_eq(&q.digests, digests));
         self.waiting.iter().copied().filter(of_context).collect()
@@ -244,11 +347,21 @@ impl Queue {
         Some((launch, streams))
     }
 
-    /// Takes the digests that are there. Returns of how many launches.
+    /// Takes the digests that are there. Returns of how many launches or batches.
     fn collect(&mut self) -> usize {
-        let Queue { launches, untaken, .. } = self;
+        let Queue { launches, untaken, batches, written, .. } = self;
         let before = untaken.len();
         untaken.retain(|number| launches.get_mut(number).is_some_and(|queued| !queued.collect()));
-        before - untaken.len()
+        let mut taken = before - untaken.len();
+        for batch in std::mem::take(batches) {
+            match batch.is_done() {
+                true => {
+                    written.extend(batch.take(STILL_RUNNING));
+                    taken += 1;
+                }
+                false => batches.push_back(batch),
+            }
+        }
+        taken
     }
 }

@@ -14,9 +14,9 @@ use std::time::Instant;
 use prlx_driver::cuda::{Functions, sticky};
 use prlx_driver::queue::Stream;
 use prlx_driver::record::program::Ticket;
+use prlx_trace::Streams;
 use prlx_trace::device::HiddenParameter;
 use prlx_trace::launch::ArgInfo;
-use prlx_trace::{Launch, Streams};
 
 use crate::recording::capture::Capture;
 use crate::recording::context_recorder::ContextRecorder;
@@ -74,13 +74,21 @@ pub fn record_unchanged(
         unnamed_params(&layout).map(|p| ArgInfo { name: p.name, ty: p.ty, ..ArgInfo::default() }).collect();
     launch.params = bytes;
     let mut digested = false;
+    launch.skipped = Some(why.to_owned());
+    launch.window = None;
     if let Some(context) = context {
-        match params_known {
-            true => digested = session.begin_digest(&context, &mut launch, stream, &layout),
-            false => launch.undigested = Some(NO_PARAMS.to_owned()),
+        match (params_known, &context.digests) {
+            (false, _) => launch.undigested = Some(NO_PARAMS.to_owned()),
+            (true, Some(Ok(digests))) if session.options.batched_digests => {
+                // SAFETY: the program launches into this stream (P5). It is used until the stream or the
+                // context is destroyed, before which the batch is digested.
+                let foreign = unsafe { Stream::foreign(stream) };
+                session.digest_queue.add_to_batch(digests, launch, foreign, &layout);
+                return Some(HiddenParam::Unrecorded { number, stream, capture: None });
+            }
+            (true, _) => digested = session.begin_digest(&context, &mut launch, stream, &layout),
         }
     }
-    let launch = Launch { skipped: Some(why.to_owned()), window: None, ..launch };
     if let Some((launch, streams)) = session.digest_queue.ended(launch, Streams::default()) {
         session.append(&launch, &streams);
     }
@@ -152,7 +160,9 @@ pub fn begin_launch(
         session.append_skipped(launch, "there is no recorder for its context");
         return None;
     };
-    let digested = session.begin_digest(&context, &mut launch, stream, &kernel.params);
+    // A launch with hashes needs no digests.
+    let digested = !session.options.batched_digests
+        && session.begin_digest(&context, &mut launch, stream, &kernel.params);
     let number = launch.number;
     let capture = session.begin_capture(module, kernel, &launch);
     if session.options.only_capture && capture.is_some() {

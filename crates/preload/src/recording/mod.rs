@@ -10,6 +10,7 @@ mod capture;
 mod context_recorder;
 mod contexts;
 mod devices;
+mod digest_batch;
 mod digest_queue;
 mod digest_thread;
 mod flush;
@@ -26,7 +27,10 @@ pub(crate) mod session;
 mod streams;
 mod tensor_maps;
 
-pub use contexts::{before_capture, copy_after_wait, finish_contexts, pause_primary, resume_primary};
+pub use contexts::{
+    before_capture, before_release, before_wait, copy_after_wait, finish_contexts, pause_primary,
+    resume_primary,
+};
 pub use flush::flush_at_exit;
 pub use graphs::{
     GraphLaunch, begin_graph_launch, graph_destroyed, graph_instantiated, is_node_context, new_node_context,

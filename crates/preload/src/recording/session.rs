@@ -189,6 +189,17 @@ impl Session {
         take(&self.digest_queue).iter().for_each(|(launch, streams)| self.append(launch, streams));
     }
 
+    /// Digests launches that wait for others, of this context or of all.
+    pub(super) fn digest_batches(&self, context: Option<&ContextRecorder>) {
+        if !self.options.batched_digests {
+            return;
+        }
+        let digests = context.map(|context| context.digests.as_ref().and_then(|d| d.as_ref().ok()));
+        self.digest_queue.digest_batches(|batch| {
+            digests.is_none_or(|digests| digests.is_some_and(|digests| batch.has(digests)))
+        });
+    }
+
     /// Starts to digest a launch that is about to go into `stream`. Returns whether it is digested; if the
     /// context has no digests, `launch` gets the reason.
     pub(super) fn begin_digest(

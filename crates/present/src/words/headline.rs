@@ -2,7 +2,7 @@
 
 use prlx_analyze::FindingKind;
 use prlx_analyze::report::{
-    Cause, DECIDED_AS_OTHERS, Finding, LaunchPart, LaunchReport, Location, Report, Verdict,
+    Cause, DECIDED_AS_OTHERS, Finding, LaunchPart, LaunchReport, Location, Report, UNRECORDED, Verdict,
 };
 
 use super::names::{kernel, launch, short, stops};
@@ -54,7 +54,8 @@ fn agreement(r: &Report) -> &'static str {
     let has = |part| r.launches.iter().any(|l| l.differences.iter().any(|d| d.what == part));
     let tolerance = r.launches.iter().flat_map(|l| &l.outputs).any(|o| o.within_tolerance > 0);
     let unmatched = r.launches.iter().flat_map(|l| &l.uncompared).any(|u| u.hides);
-    let alike = r.launches.iter().any(|l| l.notes.iter().any(|note| note == DECIDED_AS_OTHERS));
+    let notes = || r.launches.iter().flat_map(|l| &l.notes);
+    let alike = notes().any(|note| note == DECIDED_AS_OTHERS || note == UNRECORDED);
     match (has(LaunchPart::Geometry), tolerance) {
         _ if alike => "no difference; of some launches only memory was compared, and not their decisions",
         _ if unmatched => "the outputs agree and the checks found no error; some decisions were not compared",

@@ -82,7 +82,7 @@ pub(super) fn compare_stored_values(
         unseen.extend(whole);
         unseen.retain(|i| differing.is_none_or(|differing| *i < differing));
     }
-    // A survey has hashed and digested all launches.
+    // A survey has hashed all launches.
     let hashable = recorded.session.level.in_words() && !options.survey;
     let large = unseen.iter().any(|i| had_no_room(&report.launches[*i]));
     let hashed = (unseen.len() > MAX_CAPTURED || large) && hashable;
@@ -92,7 +92,8 @@ pub(super) fn compare_stored_values(
     let explained = first.filter(|_| options.explain);
     // Digests need no copies of memory. A launch that is to be explained is captured anyway.
     if unseen.len() > MAX_CAPTURED || explained.is_none() && !unseen.is_empty() {
-        let undigested = |i: &usize| report.launches[*i].undigested.iter().any(Option::is_some);
+        let undigested =
+            |i: &usize| !report.launches[*i].digests_agree && !report.launches[*i].digests_differ;
         if !options.survey {
             keep_differing(&mut unseen, report, recorded, &DIGESTS)?;
         } else if unseen.iter().any(undigested) {

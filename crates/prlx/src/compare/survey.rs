@@ -2,13 +2,14 @@
 //! doubt.
 //!
 //! Level `path` records every decision of every launch: gigabytes for a program that launches one kernel a
-//! thousand times. So both programs first run at level `fingerprint`, with digests of memory. Launches with
-//! equal hashes are the same. Of the others, the first ones of each kernel are recorded at level `path` in a
-//! second run of both programs, which also captures their memory.
+//! thousand times. So both programs first run at level `fingerprint`, with digests of the memory behind
+//! launches that have no hashes. Launches with equal hashes or digests are the same. If the others are too
+//! many to look at each, or have no hashes, one more run digests their memory before and after each. Then the
+//! first ones of each kernel are recorded at level `path`, which also captures their memory.
 //!
 //! # Invariants
 //! - A launch is `same` only if its decisions, or those of other launches of its kernel, were compared, and
-//!   its memory.
+//!   its memory; or its memory alone, if its kernel cannot be recorded.
 //! - Other digests are no difference: memory that no launch writes differs from run to run.
 //!
 //! # Limitations
@@ -63,6 +64,7 @@ pub(super) fn options(session: &Options) -> Options {
         level: Level::Fingerprint,
         launch_hashes: true,
         digest: session.digest.or(Some(DIGESTED)),
+        batched_digests: session.digest.is_none(),
         ..session.clone()
     }
 }
@@ -89,6 +91,9 @@ pub(super) fn look_closer<'a>(
     (kernels, part): (&[KernelPattern], &LaunchPart),
 ) -> Result<Survey<'a>> {
     let report = &mut compared.report;
+    if recorded.session.digest.is_none() {
+        digest_launches_in_doubt(report, recorded, (kernels, part))?;
+    }
     let culprit = report.launches.iter().position(|l| l.culprit && l.verdict != Verdict::Same);
     let chosen = choose(&report.launches, culprit);
     // Numbers decide, if they can be had: they may be within a tolerance.
@@ -111,8 +116,9 @@ pub(super) fn look_closer<'a>(
     for &i in &chosen {
         let launch = &mut report.launches[i];
         let Some(at) = position(&closer.report.launches, launch, recorded, again) else { continue };
-        let digests_agreed = launch.digests_agree;
-        *launch = LaunchReport { process: launch.process, ..closer.report.launches[at].clone() };
+        let (digests_agreed, digests_differ) = (launch.digests_agree, launch.digests_differ);
+        *launch =
+            LaunchReport { process: launch.process, digests_differ, ..closer.report.launches[at].clone() };
         if digests_agreed {
             launch.digests_agreed();
         }
@@ -124,6 +130,43 @@ pub(super) fn look_closer<'a>(
     settle(&mut report.launches, &positions.into_values().collect());
     report.conclude();
     Ok(Survey { captures: Some(captures), culprit })
+}
+
+/// Runs both programs again for digests before and after the launches that their hashes, or digests after
+/// several launches, leave in doubt. If all of them can be looked at closer, they need none.
+fn digest_launches_in_doubt(
+    report: &mut Report,
+    recorded: &Recorded<'_>,
+    (kernels, part): (&[KernelPattern], &LaunchPart),
+) -> Result<()> {
+    let unrecorded = |l: &LaunchReport| l.skipped.iter().all(Option::is_some);
+    let in_doubt = |l: &LaunchReport| l.verdict != Verdict::Same && (!unrecorded(l) || l.digests_differ);
+    let doubtful: Vec<usize> =
+        (0..report.launches.len()).filter(|i| in_doubt(&report.launches[*i])).collect();
+    if doubtful == choose(&report.launches, None) {
+        return Ok(());
+    }
+    let monitor = recorded.monitor;
+    monitor.note(&format!(
+        "running both programs again to digest the memory of {} before and after",
+        launches(doubtful.len())
+    ));
+    let options = Options { batched_digests: false, ..options(recorded.session) };
+    let again = |side: usize| {
+        let numbers = doubtful.iter().map(|i| report.launches[*i].launch[side]);
+        recorded.record_launches(side, "-around", numbers, options.clone())
+    };
+    let again = [again(0)?, again(1)?];
+    let how = diff_options(recorded.options, recorded.session);
+    let made = diff_sessions(&again, report.names.clone(), (kernels, part), how, None, monitor)?.report;
+    for i in doubtful {
+        let launch = &mut report.launches[i];
+        if let Some(at) = position(&made.launches, launch, recorded, &again) {
+            *launch = LaunchReport { process: launch.process, ..made.launches[at].clone() };
+        }
+    }
+    report.conclude();
+    Ok(())
 }
 
 impl Survey<'_> {
@@ -196,7 +239,8 @@ fn position(
     let process = match_processes(again).pairs.iter().position(|p| *p == pair)? as u64;
     made.iter().position(|now| {
         let same = (now.process, now.launch, &now.kernel) == (process, launch.launch, &launch.kernel);
-        same && now.skipped.iter().any(Option::is_none)
+        let recorded = now.skipped.iter().any(Option::is_none);
+        same && (recorded || now.digests_agree || now.digests_differ)
     })
 }
 

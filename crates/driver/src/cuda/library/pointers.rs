@@ -1,6 +1,7 @@
 //! Looks up the memory behind an address, and launches PRLX's own kernels in streams of the program.
 #![allow(unsafe_code, reason = "calls of a foreign library through pointers that dlsym gave")]
 
+use std::collections::{BTreeMap, HashSet};
 use std::ffi::c_void;
 use std::ptr::null_mut;
 
@@ -8,9 +9,6 @@ use super::super::calls::pointer;
 use crate::cuda::library::open::Library;
 use crate::queue::Failure;
 use crate::queue::handles::{Function, Stream};
-
-/// Number of pointers before a pointer whose allocations are looked at first.
-const NEAR: usize = 16;
 
 /// Memory that the driver knows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -75,27 +73,6 @@ impl Library {
         (info.kind != 0).then_some(info)
     }
 
-    /// The pointers among parameters: words of 8 bytes, at multiples of 8 within one parameter, whose value
-    /// lies in memory that the driver knows. `places` has offset and size of each parameter. Returns the byte
-    /// offset of each pointer, its value, and what it leads to.
-    pub fn pointers(&self, params: &[u8], places: &[(usize, usize)]) -> Vec<(u32, u64, PointerInfo)> {
-        let mut found: Vec<(u32, u64, PointerInfo)> = Vec::new();
-        for (at, size) in places {
-            for word in (at.next_multiple_of(8)..).step_by(8).take_while(|w| w + 8 <= at + size) {
-                let Some(value) = params.get(word..).and_then(|p| p.first_chunk()) else { break };
-                let value = u64::from_le_bytes(*value);
-                // Caching allocators put many arrays into one allocation. Asking the driver takes longer.
-                let known = found.iter().rev().map(|(_, _, info)| info);
-                let known = known.take(NEAR).find(|info| (info.from..info.end).contains(&value)).copied();
-                // No device has memory in the first page.
-                let asked = || if value < 4096 { None } else { self.pointer_info(value) };
-                let info = known.or_else(asked);
-                found.extend(info.map(|info| (word as u32, value, info)));
-            }
-        }
-        found
-    }
-
     /// Launches a kernel in a stream. `params` has one slice for each parameter.
     pub fn launch_in_stream(
         &self,
@@ -108,5 +85,54 @@ impl Library {
         let mut each: Vec<*mut c_void> = params.iter().map(|p| p.as_ptr().cast_mut().cast()).collect();
         let (each, none) = (each.as_mut_ptr(), null_mut());
         call!(self.cuLaunchKernel(function.0, x, y, 1, threads, 1, 1, 0, stream.0, each, none))
+    }
+}
+
+/// Looks up pointers among parameters of launches. Caching allocators put many arrays into one allocation, so
+/// the driver, whose answers take longer, is asked once for each.
+pub struct PointerLookup {
+    library: Library,
+    /// Answers by their begin address.
+    known: BTreeMap<u64, PointerInfo>,
+    /// Words that are no addresses of memory that the driver knows.
+    unknown: HashSet<u64>,
+}
+
+impl PointerLookup {
+    /// Knows nothing yet.
+    pub fn new(library: Library) -> PointerLookup {
+        PointerLookup { library, known: BTreeMap::new(), unknown: HashSet::new() }
+    }
+
+    /// The pointers among parameters: words of 8 bytes, at multiples of 8 within one parameter, whose value
+    /// lies in memory that the driver knows. `places` has offset and size of each parameter. Returns the byte
+    /// offset of each pointer, its value, and what it leads to.
+    pub fn pointers(&mut self, params: &[u8], places: &[(usize, usize)]) -> Vec<(u32, u64, PointerInfo)> {
+        let mut found: Vec<(u32, u64, PointerInfo)> = Vec::new();
+        for (at, size) in places {
+            for word in (at.next_multiple_of(8)..).step_by(8).take_while(|w| w + 8 <= at + size) {
+                let Some(value) = params.get(word..).and_then(|p| p.first_chunk()) else { break };
+                let value = u64::from_le_bytes(*value);
+                found.extend(self.info(value).map(|info| (word as u32, value, info)));
+            }
+        }
+        found
+    }
+
+    fn info(&mut self, value: u64) -> Option<PointerInfo> {
+        let below = self.known.range(..=value).next_back();
+        if let Some((_, info)) = below.filter(|(_, info)| value < info.end) {
+            return Some(*info);
+        }
+        // No device has memory in the first page.
+        if value < 4096 || self.unknown.contains(&value) {
+            return None;
+        }
+        let asked = self.library.pointer_info(value);
+        match asked {
+            Some(info) => self.known.insert(info.from, info).map(drop).unwrap_or_default(),
+            None => drop(self.unknown.insert(value)),
+        }
+        asked
     }
 }

@@ -51,6 +51,14 @@ impl Library {
         call!(self.cuThreadExchangeStreamCaptureMode(&mut mode))?;
         Ok(mode)
     }
+
+    /// Whether a stream is being captured.
+    pub fn is_captured(&self, stream: Stream) -> Result<bool, Failure> {
+        let mut status = 0;
+        call!(self.cuStreamIsCapturing(stream.0, &mut status))?;
+        Ok(status != 0)
+    }
+
     /// Runs `work` so that its calls do not invalidate a capture that is in progress in this process.
     pub fn with_relaxed_capture<T>(&self, work: impl FnOnce() -> T) -> T {
         let before = self.exchange_capture_mode(RELAXED);

@@ -10,6 +10,10 @@
 //! tensors into one allocation, so the last range may cover other tensors as well. At most `most` bytes are
 //! digested per launch, shared fairly among the ranges: [`Pointee::digested`] has the bytes of each.
 //!
+//! [`Digests::after_several`] digests the memory of several launches at once, after the last of them. The
+//! ranges of all launches divide the memory, so that no byte is read twice; the digest of a range of several
+//! parts is made of those of its parts.
+//!
 //! # Invariants
 //! - No call waits for the device, and only the constructor allocates.
 //! - The kernel reads only memory of the context's own device that the driver reports as readable.
@@ -24,7 +28,9 @@
 
 mod kernel;
 
+use std::collections::BTreeMap;
 use std::mem::ManuallyDrop;
+use std::ops::Range;
 use std::sync::atomic::{Ordering, fence};
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
@@ -36,7 +42,7 @@ use super::calls::{attribute, pointer};
 use crate::cuda::library::mapped::MappedBuffer;
 use crate::cuda::library::open::Library;
 use crate::cuda::library::pinned::PinnedBuffer;
-use crate::cuda::library::pointers::PointerInfo;
+use crate::cuda::library::pointers::{PointerInfo, PointerLookup};
 use crate::digest;
 use crate::error::{Error, ErrorKind};
 use crate::queue::{Context, CopyBuffer, Failure, Function, HostMemory, Stream, wait};
@@ -51,11 +57,17 @@ const SLOTS: usize = 1024;
 /// most 512 pointers.
 const MOST_RANGES: usize = 16 * RANGES;
 
+/// Number of launches whose ranges and bytes are allowed for several launches at once.
+const SHARED: usize = 8;
+
 /// Bytes of a slot's results, for both sides.
 const RESULTS: u64 = 2 * RANGES as u64 * RESULT;
 
 /// Number of CTAs for each SM that share the ranges of a launch: as many as run at the same time.
 const CTAS: u64 = 8;
+
+/// Why a launch has no digests if the driver reports an error.
+const REFUSED: &str = "the driver refused to start the digest";
 
 /// Time limit of the self-test.
 const START: Duration = Duration::from_secs(20);
@@ -66,6 +78,7 @@ const TRIAL: usize = 4096;
 /// Digests launches in one context.
 pub struct Digests {
     library: Library,
+    context: Context,
     function: Function,
     /// Device address of the first slot.
     slots: u64,
@@ -88,26 +101,33 @@ struct DigestSlot {
     tag: u64,
 }
 
-/// A pointee, with the number of its range if it is digested.
-type RangedPointee = (Pointee, Option<usize>);
+/// A pointee, with the ranges that it consists of; none if it is not digested.
+type RangedPointee = (Pointee, Range<usize>);
 
-/// A launch whose digests are in progress. Pass it to [`Digests::after`] and then to [`Digests::take`].
+/// The parameters of a launch: the buffer, and offset and size of each in it.
+pub type ParamsAndPlaces<'a> = (&'a [u8], &'a [(usize, usize)]);
+
+/// Launches whose digests are in progress. Pass it to [`Digests::after`], if it comes from
+/// [`Digests::before`], and then to [`Digests::take`].
 #[must_use]
 pub struct PendingDigest {
     /// One for each [`RANGES`] ranges.
     slots: Vec<DigestSlot>,
     /// Address and bytes of each range.
     ranges: Vec<[u64; 2]>,
-    pointees: Vec<RangedPointee>,
+    /// Those of each launch.
+    pointees: Vec<Vec<RangedPointee>>,
+    /// What is digested: memory before (0), and after (1). The last is digested last.
+    sides: &'static [u64],
     /// Whether all kernels are in the stream.
     whole: bool,
 }
 
-/// Result of [`Digests::before`].
+/// Result of [`Digests::before`] and [`Digests::after_several`].
 pub enum DigestStart {
     /// The parameters contain no pointer.
     NoPointers,
-    /// The first digest was put into the stream.
+    /// The digests were put into the stream.
     Started(Box<PendingDigest>),
     /// The launch cannot be digested while those that are in progress are.
     Full,
@@ -129,18 +149,23 @@ impl Digests {
         most: u64,
     ) -> Result<Digests, Error> {
         let failed = |e: Failure| e.during("digests");
-        let make = || Digests::make(library, device, image, most).map_err(failed)?.self_tested();
+        let make = || Digests::make(library, context, (device, image), most).map_err(failed)?.self_tested();
         library.with_relaxed_capture(|| library.with_context(context, make)).map_err(failed)?
     }
 
-    fn make(library: Library, device: u32, image: &[u8], most: u64) -> Result<Digests, Failure> {
+    fn make(
+        library: Library,
+        context: Context,
+        (device, image): (u32, &[u8]),
+        most: u64,
+    ) -> Result<Digests, Failure> {
         let function = library.function(library.load(image)?, NAME)?;
         let processors = library.attribute(library.device(device)?, attribute::PROCESSORS)?;
         let slots = library.alloc(SLOTS * SLOT as usize + TRIAL)?;
         let results = ManuallyDrop::new(MappedBuffer::new(library, SLOTS * RESULTS as usize)?);
         let free = Mutex::new((0..SLOTS as u64).map(|number| DigestSlot { number, tag: 1 }).collect());
         let (ctas, pid) = ((u64::from(processors) * CTAS).max(1), std::process::id());
-        Ok(Digests { library, function, slots, results, device, ctas, most, pid, free })
+        Ok(Digests { library, context, function, slots, results, device, ctas, most, pid, free })
     }
 
     /// Zeroes the slots and digests a known text in a stream of its own. Later launches then need no driver
@@ -161,17 +186,17 @@ impl Digests {
             dma.copy_to_device(stream, &[(trial, &bytes)])?;
             self.settle(&mut dma)?;
             let ranges = parts.map(|(from, bytes)| [trial + from, bytes]).to_vec();
-            let pointee = |i: usize| (Pointee { digested: ranges[i][1], ..Pointee::default() }, Some(i));
-            let pointees = (0..ranges.len()).map(pointee).collect();
+            let pointee = |i: usize| (Pointee { digested: ranges[i][1], ..Pointee::default() }, i..i + 1);
+            let pointees = vec![(0..ranges.len()).map(pointee).collect()];
             let slots = self.lock().pop().into_iter().collect();
-            let mut one = PendingDigest { slots, ranges, pointees, whole: false };
+            let mut one = PendingDigest { slots, ranges, pointees, sides: &[0, 1], whole: false };
             self.launch(&one, 0, stream)?;
             self.follow(&mut one, stream)?;
             // Only an event behind the kernels.
             dma.zero_device(stream, &[])?;
             self.settle(&mut dma)?;
             library.destroy_stream(stream)?;
-            Ok(self.take(one))
+            Ok(self.take(one).concat())
         };
         let found = work().map_err(failed)?;
         let right = parts.iter().zip(&found).all(|((from, n), p)| {
@@ -206,12 +231,30 @@ impl Digests {
     /// parameter buffer, and `places` has offset and size of each parameter. The launch's context must be the
     /// calling thread's current one.
     pub fn before(&self, stream: Stream, params: &[u8], places: &[(usize, usize)]) -> DigestStart {
+        self.start(stream, &[(params, places)], &[0, 1])
+    }
+
+    /// Digests the memory after several launches of this context into `stream`, which must not be captured.
+    /// At most eight times as many bytes are digested as for one launch.
+    pub fn after_several(&self, stream: Stream, launches: &[ParamsAndPlaces<'_>]) -> DigestStart {
+        let start = || self.start(stream, launches, &[1]);
+        self.library.with_context(self.context, start).unwrap_or(DigestStart::Refused(REFUSED))
+    }
+
+    /// Whether a stream is being captured. True as well if the driver cannot say.
+    pub fn is_captured(&self, stream: Stream) -> bool {
+        let ask = || self.library.is_captured(stream);
+        self.library.with_context(self.context, ask).is_ok_and(|captured| captured.unwrap_or(true))
+    }
+
+    /// Puts the digests of the first of these sides into a stream.
+    fn start(&self, stream: Stream, launches: &[ParamsAndPlaces<'_>], sides: &'static [u64]) -> DigestStart {
         if std::process::id() != self.pid {
             return DigestStart::Refused("the process was forked");
         }
         self.library.with_relaxed_capture(|| {
-            let (pointees, ranges) = self.pointees(params, places);
-            if pointees.is_empty() {
+            let (pointees, ranges) = self.pointees(launches);
+            if pointees.iter().all(Vec::is_empty) {
                 return DigestStart::NoPointers;
             }
             let mut free = self.lock();
@@ -220,12 +263,13 @@ impl Digests {
             };
             let slots = free.split_off(rest);
             drop(free);
-            let mut pending = PendingDigest { slots, ranges, pointees, whole: false };
-            match self.launch(&pending, 0, stream) {
+            let whole = sides.len() == 1;
+            let mut pending = PendingDigest { slots, ranges, pointees, sides, whole };
+            match self.launch(&pending, sides[0], stream) {
                 Ok(()) => DigestStart::Started(Box::new(pending)),
                 Err(_) => {
                     self.lock().append(&mut pending.slots);
-                    DigestStart::Refused("the driver refused to start the digest")
+                    DigestStart::Refused(REFUSED)
                 }
             }
         })
@@ -250,8 +294,8 @@ impl Digests {
     pub fn done(&self, pending: &PendingDigest) -> bool {
         // The last range is the last one to be digested, mostly.
         let mut ranges = (0..pending.ranges.len()).rev();
-        pending.whole
-            && ranges.all(|range| [1, 0].iter().all(|side| self.sums(pending, range, *side).is_some()))
+        let is_there = |range, side| self.sums(pending, range, side).is_some();
+        pending.whole && ranges.all(|range| pending.sides.iter().rev().all(|side| is_there(range, *side)))
     }
 
     /// The sums of a range, if they are there.
@@ -266,18 +310,23 @@ impl Digests {
         Some([word(0)?, word(8)?])
     }
 
-    /// Returns the pointees; without digests, if those are not complete.
-    pub fn take(&self, mut pending: PendingDigest) -> Vec<Pointee> {
+    /// Returns the pointees of each launch; without digests, if those are not complete.
+    pub fn take(&self, mut pending: PendingDigest) -> Vec<Vec<Pointee>> {
         let done = self.done(&pending);
         let digest = |range: usize, side: u64| {
             let sums = self.sums(&pending, range, side).filter(|_| done)?;
             Some(digest::concluded(sums, pending.ranges[range][1]))
         };
-        let of = |(pointee, range): &RangedPointee| {
-            let [before, after] = [0, 1].map(|side| digest((*range)?, side));
+        let joined = |ranges: &Range<usize>, side: u64| {
+            let parts: Option<Vec<u64>> = ranges.clone().map(|range| digest(range, side)).collect();
+            parts?.into_iter().reduce(digest::joined)
+        };
+        let of = |(pointee, ranges): &RangedPointee| {
+            let [before, after] =
+                [0, 1].map(|side| joined(ranges, side).filter(|_| pending.sides.contains(&side)));
             Pointee { before, after, ..*pointee }
         };
-        let found = pending.pointees.iter().map(of).collect();
+        let found = pending.pointees.iter().map(|launch| launch.iter().map(of).collect()).collect();
         if done {
             pending.slots.iter_mut().for_each(|slot| slot.tag += 1);
             self.lock().append(&mut pending.slots);
@@ -286,7 +335,7 @@ impl Digests {
     }
 
     /// Puts the kernel into a stream, for each slot. `side` is 0 before the launch and 1 after it.
-    fn launch(&self, pending: &PendingDigest, side: u32, stream: Stream) -> Result<(), Failure> {
+    fn launch(&self, pending: &PendingDigest, side: u64, stream: Stream) -> Result<(), Failure> {
         for (slot, some) in pending.slots.iter().zip(pending.ranges.chunks(RANGES)) {
             let mut ranges = [0; RANGES * 16];
             for (to, from) in ranges.chunks_exact_mut(8).zip(some.as_flattened()) {
@@ -299,44 +348,55 @@ impl Digests {
             let results = self.results.device() + slot.number * RESULTS;
             let [sums, results, tag] =
                 [self.slots + slot.number * SLOT, results, slot.tag].map(u64::to_le_bytes);
-            let (side, share) = (side.to_le_bytes(), share.to_le_bytes());
+            let (side, share) = ((side as u32).to_le_bytes(), share.to_le_bytes());
             let params: [&[u8]; 6] = [&sums, &results, &tag, &side, &share, &ranges];
             self.library.launch_in_stream(self.function, stream, grid, THREADS, &params)?;
         }
         Ok(())
     }
 
-    /// Finds the pointers among the parameters, and the ranges that they lead to.
-    fn pointees(&self, params: &[u8], places: &[(usize, usize)]) -> (Vec<RangedPointee>, Vec<[u64; 2]>) {
-        let found = self.library.pointers(params, places);
+    /// Finds the pointers among the parameters of each launch, and the ranges that they lead to.
+    fn pointees(&self, launches: &[ParamsAndPlaces<'_>]) -> (Vec<Vec<RangedPointee>>, Vec<[u64; 2]>) {
+        let mut lookup = PointerLookup::new(self.library);
+        let found: Vec<Vec<(u32, u64, PointerInfo)>> =
+            launches.iter().map(|(params, places)| lookup.pointers(params, places)).collect();
         let ours = |info: &PointerInfo| {
             info.kind == pointer::DEVICE && !info.managed && info.device == self.device && info.readable
         };
-        let mut starts: Vec<u64> = found.iter().filter(|f| ours(&f.2)).map(|f| f.1).collect();
-        starts.sort_unstable();
-        starts.dedup();
-        let end = |value: u64, info: &PointerInfo| {
-            let next = starts.get(starts.partition_point(|s| *s <= value)).copied();
-            next.map_or(info.end, |next| next.min(info.end))
+        let starts = |found: &mut dyn Iterator<Item = &(u32, u64, PointerInfo)>| {
+            let all: BTreeMap<u64, u64> = found.filter(|f| ours(&f.2)).map(|f| (f.1, f.2.end)).collect();
+            all.into_iter().collect::<Vec<_>>()
         };
-        let taken = &starts[..starts.len().min(MOST_RANGES)];
-        let mut sizes: Vec<u64> = vec![0; taken.len()];
-        let range = |value: u64, info: &PointerInfo| taken.binary_search(&value).ok().filter(|_| ours(info));
-        for (_, value, info) in &found {
-            if let Some(i) = range(*value, info) {
-                sizes[i] = end(*value, info) - value;
-            }
-        }
-        let digested = shares(self.most, &sizes);
-        let pointee = |(offset, value, info): &(u32, u64, PointerInfo)| {
-            let range = range(*value, info);
-            let digested = range.map_or(0, |i| digested[i]);
-            let bytes = end(*value, info) - value;
-            (Pointee { offset: *offset, bytes, digested, ..Pointee::default() }, range)
-        };
-        let pointees = found.iter().map(pointee).collect();
-        (pointees, taken.iter().zip(&digested).map(|(at, bytes)| [*at, *bytes]).collect())
+        let all = starts(&mut found.iter().flatten());
+        let times = launches.len().clamp(1, SHARED);
+        let taken = &all[..all.len().min(MOST_RANGES * times)];
+        let size = |(start, end): &(u64, u64)| range_end(&all, *start, *end) - start;
+        let sizes: Vec<u64> = taken.iter().map(size).collect();
+        let digested = shares(self.most.saturating_mul(times as u64), &sizes);
+        let pointees = found.iter().map(|found| {
+            let own = starts(&mut found.iter());
+            let pointee = |(offset, value, info): &(u32, u64, PointerInfo)| {
+                let end = range_end(&own, *value, info.end);
+                let position = |at: u64| taken.partition_point(|(start, _)| *start < at);
+                let ranges = match ours(info) {
+                    true => position(*value)..position(end),
+                    false => 0..0,
+                };
+                let digested = digested[ranges.clone()].iter().sum();
+                (Pointee { offset: *offset, bytes: end - value, digested, ..Pointee::default() }, ranges)
+            };
+            found.iter().map(pointee).collect()
+        });
+        let ranges = taken.iter().zip(&digested).map(|((at, _), bytes)| [*at, *bytes]).collect();
+        (pointees.collect(), ranges)
     }
+}
+
+/// The end of the range of a pointer into an allocation that ends at `end`: where the next of `starts`
+/// begins, or the end of the allocation.
+fn range_end(starts: &[(u64, u64)], value: u64, end: u64) -> u64 {
+    let next = starts.get(starts.partition_point(|(start, _)| *start <= value));
+    next.map_or(end, |(next, _)| (*next).min(end))
 }
 
 impl std::fmt::Debug for Digests {

@@ -19,4 +19,4 @@ mod special_registers;
 
 pub use effects::semantics;
 pub use module::{read, view, view_of};
-pub use special_registers::{is_special, special_bits};
+pub use special_registers::{is_special, special_widths};
