@@ -12,6 +12,7 @@ use prlx_emu::Emulator;
 use prlx_isa::ptx;
 use prlx_trace::Dim3;
 use prlx_trace::kernel::Param;
+use prlx_trace::names::display_name;
 use pyo3::prelude::*;
 
 use crate::errors::{self, LaunchError};
@@ -354,9 +355,9 @@ pub struct Snapshot {
 
 #[pymethods]
 impl Snapshot {
-    /// Name of the kernel in its module.
+    /// Name of the kernel as in the source.
     #[getter]
-    fn kernel(&self) -> &str {
-        &self.job.kernel
+    fn kernel(&self) -> String {
+        display_name(&self.job.kernel)
     }
 }

@@ -311,15 +311,18 @@ fn programs_are_compared() -> Result<(), Failed> {
         let (a, b) = (format!("'{exe}' app {a}"), format!("'{exe}' app {b}"));
         Ok(said(&prlx(&here, &["compare", "--a", &a, "--b", &b]).args(words).output()?))
     };
-    let (code, out, err) = compare("k:1 j:2 k:3", "k:1 j:2 k:3", &[])?;
+    let (code, out, err) = compare("k:1 j:2 k:3", "k:1 j:2 k:3", &["--strict"])?;
     assert_eq!(code, Some(3), "{err}");
     assert!(out.contains("3 pairs of launches were not recorded"), "{out}");
+    let (code, out, err) = compare("k:1 j:2 k:3", "k:1 j:2 k:3", &[])?;
+    assert_eq!(code, Some(0), "{err}");
+    assert!(out.contains("3 launches of them: decisions were not recorded, and all memory"), "{out}");
     let (code, out, _) = compare("k:1 j:2 k:3", "k:1 j:9 k:3 x:1", &["--digest"])?;
     assert_eq!(code, Some(1));
     assert!(out.contains("  culprit launch 1, j: same inputs, different outputs (x)"), "{out}");
     assert!(out.contains("  launch 3 of B, x, has no match in A"), "{out}");
     // What the program prints is not in the way; a filter holds for both the recording and the report.
-    let words = ["--json", "--kernel", "j", "--keep", "kept"];
+    let words = ["--json", "--kernel", "j", "--keep", "kept", "--strict"];
     let (code, out, err) = compare("k:1 j:2 echo", "j:2 exit 4", &words)?;
     assert_eq!(code, Some(3), "{err}");
     assert!(err.contains("to the error stream") && err.contains("B ended with exit code 4"), "{err}");
