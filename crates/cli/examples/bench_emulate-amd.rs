@@ -2,15 +2,19 @@
 //! host thread. Prints Markdown.
 //!
 //! The loops are those of `bench_emulate`, written again for waves of 32 lanes (gfx1100) and of 64 (gfx942).
-//! Their source is beside the code objects in `bench/launches/amd`. Run `cargo xtask bench emulate-amd`.
+//! Their source is beside the code objects in `bench/launches/amd`. Run `cargo xtask bench emulate-amd`, or
+//! this example with a text that selects loops by kernel and target, such as `mix.gfx1100`.
 
 #[path = "../../../bench/clock.rs"]
 mod clock;
+#[path = "../../../bench/fastest.rs"]
+mod fastest;
 #[path = "../../../bench/native.rs"]
 #[expect(dead_code, reason = "some of its loops are not written for AMD")]
 mod native;
 
 use anyhow::Result;
+use fastest::fastest;
 use prlx_driver::{Driver, LaunchConfig, ModuleCode};
 use prlx_emu::{Emulator, Options};
 use prlx_isa::amdgpu::INSTRUCTION_SET;
@@ -35,6 +39,7 @@ const WORK: &[Work] = &[
 ];
 
 fn main() -> Result<()> {
+    let filter = std::env::args().nth(1).unwrap_or_default();
     let best = Simd::detect();
     println!("M wave instructions a second; Rust: as many as its time for the same work would be.\n");
     println!("| loop of | target | wave instructions | AVX2 | {best:?} | Rust | Rust / AVX2 |");
@@ -47,6 +52,9 @@ fn main() -> Result<()> {
             Ok((0, clock::processor() - start))
         })?;
         for (target, object) in TARGETS {
+            if !format!("{kernel}.{target}").contains(&filter) {
+                continue;
+            }
             let (instructions, avx2) = run(object, kernel, Simd::Avx2)?;
             let (_, all) = run(object, kernel, best)?;
             let rate = |seconds: f64| instructions as f64 / seconds / 1e6;
@@ -55,13 +63,6 @@ fn main() -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// Wave instructions, and seconds of the fastest launch of five; the first, which decodes the code, does not
-/// count.
-fn fastest(mut launch: impl FnMut() -> Result<(u64, f64)>) -> Result<(u64, f64)> {
-    launch()?;
-    (0..5).try_fold((0, f64::INFINITY), |(_, least), _| launch().map(|(n, t)| (n, least.min(t))))
 }
 
 /// Runs a loop in 128 lanes, on one host thread: its clock sees all the work.

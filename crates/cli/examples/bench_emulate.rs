@@ -10,12 +10,15 @@
 mod clock;
 #[path = "../../../bench/corpus.rs"]
 mod corpus;
+#[path = "../../../bench/fastest.rs"]
+mod fastest;
 #[path = "../../../bench/native.rs"]
 mod native;
 
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
+use fastest::fastest;
 use prlx_driver::{Driver, Job, LaunchConfig, ModuleCode, prepare};
 use prlx_emu::{Emulator, Options};
 use prlx_lanes::Simd;
@@ -242,13 +245,6 @@ fn gemm() -> Result<()> {
 /// One host thread: its clock sees all the work.
 fn device(level: Simd) -> Emulator {
     Emulator::new(Options { threads: 1, simd: level, ..Options::default() })
-}
-
-/// Warp instructions, and seconds of the fastest launch of five; the first, which decodes the code, does not
-/// count.
-fn fastest(mut launch: impl FnMut() -> Result<(u64, f64)>) -> Result<(u64, f64)> {
-    launch()?;
-    (0..5).try_fold((0, f64::INFINITY), |(_, least), _| launch().map(|(n, t)| (n, least.min(t))))
 }
 
 fn micro(text: &str, config: &LaunchConfig, level: Simd) -> Result<(u64, f64)> {

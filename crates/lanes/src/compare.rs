@@ -115,6 +115,18 @@ pub const JOIN: u32 = 4;
 /// First of the 32 bits with the value that `set` writes to a lane where the relation holds.
 pub const YES: u32 = 32;
 
+/// Whether the relation holds.
+#[inline(always)]
+fn holds<T: Ordered, const REL: u8>(a: T, b: T) -> bool {
+    match REL {
+        EQ => a.eq(b),
+        LT => a.lt(b),
+        LE => a.le(b),
+        LG => a.lg(b),
+        _ => a.num(b),
+    }
+}
+
 /// The mask of lanes where the relation holds.
 #[inline(always)]
 fn relate<T: Ordered, const REL: u8>(mut a: [T; LANES], mut b: [T; LANES], imm: u64) -> u32 {
@@ -126,14 +138,7 @@ fn relate<T: Ordered, const REL: u8>(mut a: [T; LANES], mut b: [T; LANES], imm: 
     }
     let mut m = 0u32;
     for l in 0..LANES {
-        let holds = match REL {
-            EQ => a[l].eq(b[l]),
-            LT => a[l].lt(b[l]),
-            LE => a[l].le(b[l]),
-            LG => a[l].lg(b[l]),
-            _ => a[l].num(b[l]),
-        };
-        m |= if holds { 1 << l } else { 0 };
+        m |= if holds::<T, REL>(a[l], b[l]) { 1 << l } else { 0 };
     }
     if imm & NOT != 0 { !m } else { m }
 }
@@ -178,6 +183,22 @@ impl<T: Ordered, const REL: u8> LaneOp for Setp<T, REL> {
         if args.imm & BOTH != 0 {
             p.put_pred(args.dst[1], mask, second);
         }
+    }
+}
+
+/// A comparison whose operands have one value in all lanes, as those of AMD's scalar unit have: it compares
+/// one lane. There is no boolean operand.
+pub struct UniformSetp<T, const REL: u8>(std::marker::PhantomData<T>);
+impl<T: Ordered, const REL: u8> LaneOp for UniformSetp<T, REL> {
+    #[inline(always)]
+    fn run(p: &mut Planes, args: &Args, mask: u32) {
+        let swap = usize::from(args.imm & SWAP != 0);
+        let (mut a, mut b) = (T::first(p, args.src[swap]), T::first(p, args.src[1 - swap]));
+        if args.imm & FTZ != 0 {
+            (a, b) = (a.flushed(), b.flushed());
+        }
+        let holds = holds::<T, REL>(a, b) != (args.imm & NOT != 0);
+        p.put_pred(args.dst[0], mask, if holds { u32::MAX } else { 0 });
     }
 }
 

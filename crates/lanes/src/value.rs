@@ -6,6 +6,11 @@ use crate::planes::{LANES, Planes, V32, V64};
 pub trait LaneValue: Copy + Default {
     /// Reads a plane.
     fn load(p: &Planes, i: u16) -> [Self; LANES];
+    /// Reads the first lane of a plane.
+    #[inline(always)]
+    fn first(p: &Planes, i: u16) -> Self {
+        Self::load(p, i)[0]
+    }
     /// Writes the lanes of `mask`.
     fn store(p: &mut Planes, i: u16, mask: u32, v: &[Self; LANES]);
 }
@@ -54,6 +59,10 @@ impl LaneValue for bool {
             *o = m >> l & 1 == 1;
         }
         out
+    }
+    #[inline(always)]
+    fn first(p: &Planes, i: u16) -> bool {
+        p.get_pred(i) & 1 == 1
     }
     #[inline(always)]
     fn store(p: &mut Planes, i: u16, mask: u32, v: &[Self; LANES]) {

@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use prlx_driver::{Cost, CostOptions, KernelVariant, MarkerVisits};
+use prlx_driver::{Cost, CostOptions, KernelVariant, MarkerVisits, ModuleCode};
 use prlx_instrument::Rewrite;
 use prlx_plan::RecordingRequest;
 use prlx_trace::Level;
 
-use crate::device::{Device, DeviceOptions};
+use crate::device::{Device, DeviceOptions, instrumented_code};
 use crate::record;
 use crate::record::kernel_resources::keep_resident;
 
@@ -76,21 +76,21 @@ pub fn measure(
     device: &DeviceOptions,
 ) -> Result<KernelCost> {
     let job = record::load(launch, device)?;
-    job.require_ptx("measurements of cost")?;
+    if !others.is_empty() {
+        job.require_ptx("comparisons with PTX files (`--also`)")?;
+    }
     // A device of its own: a fault of one launch does not affect the next.
     let mut device = Device::open(device)?;
+    let warp_size = device.driver().info().warp_size;
     let rewrites = instrumentations
         .iter()
         .map(|instrumentation| {
             let began = Instant::now();
-            let rewrite =
-                prlx_instrument::rewrite(&job.text, &job.module, &instrumentation.program, &|path| {
-                    job.source_text(path)
-                })?;
+            let rewrite = record::rewrite(&job, &instrumentation.program, warp_size)?;
             let elapsed = began.elapsed();
             Ok((keep_resident(rewrite, &instrumentation.program, &job, &mut device), elapsed))
         })
-        .collect::<Result<Vec<(Rewrite, Duration)>, prlx_instrument::Error>>()?;
+        .collect::<Result<Vec<(Rewrite, Duration)>>>()?;
     // A program without effect in the kernel leaves it unchanged.
     let idle = |instrumentation: &Instrumentation, rewrite: &Rewrite| {
         let kernel = rewrite
@@ -102,13 +102,18 @@ pub fn measure(
         instrumentation.program.level == Level::Probe && kernel.is_some_and(|(f, _)| f.skipped.is_some())
     };
     let idle: Vec<bool> = instrumentations.iter().zip(&rewrites).map(|(w, (r, _))| idle(w, r)).collect();
-    let mut forms = vec![KernelVariant { text: &job.text, plan: None, records: false }; 2];
+    let mut forms = vec![KernelVariant { code: job.code(), plan: None, records: false }; 2];
     for ((rewrite, _), _) in rewrites.iter().zip(&idle).filter(|(_, idle)| !**idle) {
-        let form = KernelVariant { text: &rewrite.text, plan: Some(&rewrite.plan), records: true };
+        let code = instrumented_code(rewrite);
+        let form = KernelVariant { code, plan: Some(&rewrite.plan), records: true };
         forms.extend([form, KernelVariant { records: false, ..form }]);
     }
     let also = others.iter().map(|path| read_module(path)).collect::<Result<Vec<_>>>()?;
-    forms.extend(also.iter().map(|(_, text)| KernelVariant { text, plan: None, records: false }));
+    forms.extend(also.iter().map(|(_, text)| KernelVariant {
+        code: ModuleCode::Ptx(text),
+        plan: None,
+        records: false,
+    }));
     let mut costs = prlx_driver::cost(device.driver(), &job, &forms, options)?.into_iter();
     let mut next = || costs.next().unwrap_or_default();
     let (bare, again) = (next(), next());

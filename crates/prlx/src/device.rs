@@ -138,11 +138,7 @@ impl Device {
     /// What [`prlx_driver::record`](fn@prlx_driver::record) takes: the rewritten module, if the user or the
     /// device needs it.
     pub fn code_to_run<'a>(&mut self, rewrite: &'a Rewrite, rewritten: bool) -> Option<ModuleCode<'a>> {
-        let code = match &rewrite.object {
-            Some(object) => ModuleCode::Object(object.set, &object.bytes),
-            None => ModuleCode::Ptx(&rewrite.text),
-        };
-        (rewritten || !self.observes()).then_some(code)
+        (rewritten || !self.observes()).then_some(instrumented_code(rewrite))
     }
 
     /// Takes what the checks of the last launch found, with source lines. Empty on a device without checks.
@@ -169,6 +165,14 @@ impl Device {
         let mut flow = emulator.take_dataflow()?;
         flow.sources(&|path| job.source_text(path));
         Some(flow)
+    }
+}
+
+/// The module that an instrumentation made.
+pub fn instrumented_code(rewrite: &Rewrite) -> ModuleCode<'_> {
+    match &rewrite.object {
+        Some(object) => ModuleCode::Object(object.set, &object.bytes),
+        None => ModuleCode::Ptx(&rewrite.text),
     }
 }
 

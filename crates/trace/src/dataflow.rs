@@ -211,6 +211,8 @@ pub struct Register {
     pub name: String,
     /// Its type as declared.
     pub ty: Scalar,
+    /// The number of the first lane of a word of a mask of lanes; `None` if it holds a number.
+    pub first_lane: Option<u32>,
 }
 
 /// What kind of work an instruction does.

@@ -23,7 +23,7 @@ hip="$hip -std=c++17 -gline-tables-only -fdebug-compilation-dir=. -fms-extension
 corpus="$hip -I ../../amd/hip"
 hip="$hip -I hip"
 for target in gfx942 gfx1100; do
-  for kernel in softmax histogram signs; do
+  for kernel in softmax histogram signs ties; do
     $hip --offload-arch=$target -DWRONG=0 $kernel.hip -o $kernel.good.$target.co
     $hip --offload-arch=$target -DWRONG=1 $kernel.hip -o $kernel.bad.$target.co
   done

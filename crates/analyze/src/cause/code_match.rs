@@ -19,6 +19,8 @@ pub struct CodeMatch {
     partner: [Vec<Option<u32>>; 2],
     /// By side and register: the instructions that write it.
     writers: [Vec<Vec<u32>>; 2],
+    /// By side and register: its name.
+    names: [Vec<String>; 2],
     /// Whether nearly all instructions have a partner, so that paths can be compared step by step.
     pub similar: bool,
     /// Whether both sides are the same code.
@@ -49,6 +51,7 @@ impl CodeMatch {
         let mut out = CodeMatch {
             partner: [vec![None; a.len()], vec![None; b.len()]],
             writers: sides.map(writers),
+            names: sides.map(|side| side.registers.iter().map(|r| r.name.clone()).collect()),
             ..CodeMatch::default()
         };
         let keys = [a, b].map(|code| code.iter().map(|i| key(i, Detail::All)).collect::<Vec<u64>>());
@@ -120,19 +123,44 @@ impl CodeMatch {
     }
     /// Whether two operands are not the same variable: their registers are written by instructions of which
     /// none is the other's partner. Says nothing (`false`) of code that is not similar.
+    ///
+    /// A hardware register has several live ranges. Which of them a read gets depends on the path, so those
+    /// of one hardware register count as one variable.
     pub fn another(&self, a: &Operand, b: &Operand) -> bool {
         let register = |o: &Operand| match o {
             Operand::Not(r) => Some(*r),
             o => o.register(),
         };
         let (Some(a), Some(b)) = (register(a), register(b)) else { return false };
-        let of = |side: usize, r: u32| self.writers[side].get(r as usize).map_or(&[][..], |w| &w[..]);
-        let (a, b) = (of(0, a), of(1, b));
         // A writer without a partner could be anything.
-        let open =
-            |side: usize, list: &[u32]| list.is_empty() || list.iter().any(|&w| self.of(side, w).is_none());
-        let paired = || a.iter().any(|&w| self.of(0, w).is_some_and(|w| b.contains(&w)));
-        self.similar && !open(0, a) && !open(1, b) && !paired()
+        let open = |side: usize, r: u32| {
+            let list = self.writers(side, r);
+            list.is_empty() || list.iter().any(|&w| self.of(side, w).is_none())
+        };
+        self.similar && !open(0, a) && !open(1, b) && !self.one_variable(a, b)
+    }
+    /// Whether registers of both sides are the same variable.
+    pub fn one_variable(&self, a: u32, b: u32) -> bool {
+        self.paired(a, b) || self.same_register(a, b)
+    }
+    fn writers(&self, side: usize, register: u32) -> &[u32] {
+        self.writers[side].get(register as usize).map_or(&[], |w| w)
+    }
+    /// Whether a writer of one register is the partner of a writer of the other one.
+    fn paired(&self, a: u32, b: u32) -> bool {
+        let of_b = self.writers(1, b);
+        self.writers(0, a).iter().any(|&w| self.of(0, w).is_some_and(|w| of_b.contains(&w)))
+    }
+    /// Whether registers of both sides are live ranges of one hardware register: the partners of their
+    /// writers write that, too.
+    fn same_register(&self, a: u32, b: u32) -> bool {
+        let name = |side: usize, r: u32| self.names[side].get(r as usize);
+        let written_there = |side: usize, r: u32| {
+            let partners: Vec<u32> = self.writers(side, r).iter().filter_map(|&w| self.of(side, w)).collect();
+            let mut others = self.writers[1 - side].iter().zip(&self.names[1 - side]);
+            others.any(|(w, other)| Some(other) == name(side, r) && w.iter().any(|w| partners.contains(w)))
+        };
+        name(0, a) == name(1, b) && written_there(0, a) && written_there(1, b)
     }
     /// Whether two instructions are partners.
     pub fn matches(&self, a: u32, b: u32) -> bool {

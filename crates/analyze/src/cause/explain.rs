@@ -299,6 +299,9 @@ fn operands(walk: &Walk<'_>, last: Option<&Pair>, found: &Found) -> Option<Strin
     }
     let ty = [0, 1].map(|s| walk.flows[s].used_as(&pair.sources[s]));
     let shown = [0, 1].map(|s| {
+        if let Some(lanes) = walk.flows[s].lane_mask(&pair.sources[s]) {
+            return Some(lanes.to_string());
+        }
         let value = walk.flows[s].value(&pair.sources[s], pair.users[s])?;
         if let Some(Canonical::Place(name, offset)) = walk.canonical(s, &pair.sources[s], pair.users[s], 64) {
             return Some(format!("`{name}` + {offset}"));
@@ -389,6 +392,9 @@ fn value(flow: &Flow<'_>, source: &Source, user: At) -> Option<String> {
 
 /// A source's value in words. `other`: the type if nothing that makes it or uses it says one.
 fn value_as(flow: &Flow<'_>, source: &Source, user: At, other: Option<Scalar>) -> Option<String> {
+    if let Some(lanes) = flow.lane_mask(source) {
+        return Some(lanes.to_string());
+    }
     let ty = flow.used_as(source).or(other).or_else(|| flow.type_of(source))?;
     if let Some(Canonical::Place(name, offset)) = canonical(flow, source, user, ty.bits()) {
         return Some(format!("`{name}` + {offset}"));

@@ -183,6 +183,18 @@ impl<'a> Flow<'a> {
         }
         None
     }
+    /// The lanes of a result that is a word of a mask of lanes, with those of its other word.
+    pub fn lane_mask(&self, source: &Source) -> Option<LaneMask> {
+        let Source::Result(at, n) = source else { return None };
+        let results = &self.instruction(*at)?.results;
+        let first_lane = |n: usize| self.data.registers.get(*results.get(n)? as usize)?.first_lane;
+        let word = |n: usize| Some(self.value(&Source::Result(*at, n), *at)? & u64::from(u32::MAX));
+        let first = first_lane(*n)?;
+        let own = word(*n)? << first;
+        let other = if first == 0 { Some(n + 1) } else { n.checked_sub(1) };
+        let other = other.filter(|n| first_lane(*n) == Some(32 - first));
+        Some(LaneMask(own | other.and_then(word).unwrap_or(0) << (32 - first)))
+    }
     /// The visit at a place; `None` if there is none.
     pub fn visit(&self, at: At) -> Option<&'a Visit> {
         self.data.warps.get(at.warp as usize)?.visits.get(at.visit as usize)

@@ -553,7 +553,7 @@ impl<'a> Walk<'a> {
             return self.loads(pair, p, at, n);
         }
         if !self.code.matches(numbers[0], numbers[1]) {
-            return self.unmatched(pair, p, at);
+            return self.unmatched(pair, p, at, n);
         }
         let trips = [0, 1].map(|s| (self.flows[s].thread(at[s]), self.flows[s].trip(at[s])));
         if self.same_geometry && self.code.similar && trips[0].0 == trips[1].0 && trips[0].1 != trips[1].1 {
@@ -750,8 +750,12 @@ impl<'a> Walk<'a> {
         true
     }
     /// The values come from instructions that are not each other's.
-    fn unmatched(&mut self, pair: usize, p: &Pair, at: [At; 2]) {
-        if self.origins(pair, p) {
+    fn unmatched(&mut self, pair: usize, p: &Pair, at: [At; 2], n: [usize; 2]) {
+        // Which of the writes of a variable a thread executes depends on its path.
+        let register = |s: usize| self.flows[s].instruction(at[s])?.results.get(n[s]).copied();
+        let registers = register(0).zip(register(1));
+        let path = registers.is_some_and(|(a, b)| self.code.one_variable(a, b));
+        if path && self.counterpart(pair, p) || self.origins(pair, p) {
             return;
         }
         let Some([a, b]) = self.instructions(at) else { return };

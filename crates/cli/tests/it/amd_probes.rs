@@ -125,9 +125,29 @@ fn what_does_not_exist_there_is_refused_with_the_place() {
     let out = command.args(["probe", "explain", "bytes"]).arg(&launch).output().unwrap();
     let error = String::from_utf8_lossy(&out.stderr);
     assert!(error.contains("is AMD machine code") && error.contains("of PTX only"), "{error}");
-    let out = Command::new(env!("CARGO_BIN_EXE_prlx")).arg("cost").arg(&launch).output().unwrap();
-    let error = String::from_utf8_lossy(&out.stderr);
-    assert!(error.contains("AMD machine code, which measurements of cost do not take yet"), "{error}");
+}
+
+#[test]
+fn the_cost_of_inserted_code_is_measured() {
+    let prlx = |args: &[&str]| -> Value {
+        let launch = format!("{ROOT}/tests/kernels/amd/calls.gfx942.toml");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_prlx"));
+        let out = command.args(args).args(["--json", "--device", "cpu"]).arg(launch).output().unwrap();
+        assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+        serde_json::from_slice(&out.stdout).unwrap()
+    };
+    let ran = prlx(&["run"])["warp_instructions"].as_u64().unwrap();
+    let cost = prlx(&["cost", "--level", "path", "--level", "events", "--probe", "instruction-mix"]);
+    let forms = cost["launches"][0]["forms"].as_array().unwrap();
+    let median = |name: &str| {
+        let form = forms.iter().find(|form| form["form"] == name).unwrap();
+        assert_eq!((&form["changed"], &form["full"]), (&json!(false), &json!(false)), "{name}");
+        form["median"].as_u64().unwrap()
+    };
+    assert_eq!([median("bare"), median("again")], [ran; 2]);
+    assert!(ran < median("path") && median("path") < median("events"), "{forms:?}");
+    assert!(ran < median("path off") && median("path off") < median("path"), "{forms:?}");
+    assert!(ran < median("instruction-mix"), "{forms:?}");
 }
 
 #[test]

@@ -112,6 +112,8 @@ impl FromStr for Checks {
 #[derive(Debug)]
 pub struct Checker {
     checks: Checks,
+    /// Whether it only searches for deadlocks.
+    only_polls: bool,
     log: FindingLog,
     facts: Facts,
     blocks: HeapBlocks,
@@ -159,6 +161,7 @@ impl Checker {
             }
             Box::new(Checker {
                 checks,
+                only_polls: false,
                 log,
                 facts: Facts::of(launch),
                 blocks: HeapBlocks::default(),
@@ -179,6 +182,7 @@ impl Checker {
     pub fn watching(launch: &Launch<'_>) -> Box<Checker> {
         Box::new(Checker {
             checks: Checks::NONE,
+            only_polls: true,
             log: FindingLog::default(),
             facts: Facts::of(launch),
             blocks: HeapBlocks::default(),
@@ -232,7 +236,9 @@ impl Checker {
     }
     /// A wave of AMD's is about to run a step.
     pub fn before_wave(&mut self, launch: &Launch<'_>, cta: u64, warp: u32, lanes: u32, step: u32) {
-        if let (Some(waits), Some(timing)) = (&mut self.waits, launch.code.timing.get(&step)) {
+        if let Some(waits) = &mut self.waits
+            && let Some(timing) = launch.code.timing.get(&step)
+        {
             waits.step(launch, &mut self.log, timing, WarpStep { cta, warp, lanes, step });
         }
     }
@@ -418,6 +424,12 @@ impl Checker {
         m: u32,
     ) -> u32 {
         let op = &launch.code.steps[pc as usize].op;
+        // For the search for deadlocks alone, such a step matters only as the first one of a block. Most
+        // steps are such steps.
+        let passive = matches!(op, Op::Alu(..) | Op::Wave(..) | Op::WaveBranch(_) | Op::Bra(_) | Op::Nop);
+        if self.only_polls && passive && !launch.loops().begins_block(pc) {
+            return m;
+        }
         self.here = WarpStep { cta: cta.index, warp: warp.index, lanes: m, step: pc };
         if let Some(polling) = &mut self.polling {
             polling.arrive(launch, warp, WarpStep { lanes: mask, ..self.here });

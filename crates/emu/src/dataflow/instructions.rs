@@ -40,7 +40,7 @@ fn numbers<'a>(
         let next = table.len() as u32;
         let number = if shared { *machine.entry((r.name.as_str(), r.ty)).or_insert(next) } else { next };
         if number == next {
-            table.push(Register { name: r.name.clone(), ty: scalar(r.ty) });
+            table.push(Register { name: r.name.clone(), ty: scalar(r.ty), first_lane: None });
         }
         number
     };

@@ -17,6 +17,7 @@
 
 mod amd;
 mod instructions;
+mod lane_words;
 mod live_ranges;
 mod reader;
 mod results;
@@ -169,6 +170,7 @@ impl FlowRecorder {
     pub fn finish(mut self) -> DataFlow {
         if self.hardware {
             live_ranges::split(&mut self.flow);
+            lane_words::find(&mut self.flow);
         }
         match self.flow.complete {
             true if self.survey.is_some() => self.flow.unrecorded = CtaWrites::default(),

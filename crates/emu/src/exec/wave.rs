@@ -16,14 +16,14 @@
 use std::sync::atomic::{Ordering::SeqCst, fence};
 
 use crate::check::{Checker, Checking};
-use crate::code::{Code, Jump, Op, Wave, WaveBranch, WaveCondition};
+use crate::code::{Code, Jump, Op, Step, Wave, WaveBranch, WaveCondition};
 use crate::exec::cta_state::CtaState;
 use crate::exec::fault::Fault;
 use crate::exec::interpreter::{access_fault, run_hook};
 use crate::exec::launch::Launch;
 use crate::exec::warp_state::{STEP, Stop, Warp, WaveCall, key, visible_memory};
 use crate::mem::access::each;
-use prlx_lanes::{LANES, Planes};
+use prlx_lanes::{Args, LANES, LaneFn, Planes};
 
 /// Steps of a budget that an access which may wait for others uses up.
 const SPIN: u32 = 256;
@@ -59,6 +59,13 @@ pub fn run(
         let Some(step) = code.steps.get(pc as usize) else {
             return Err((0, Fault::new(pc.saturating_sub(1), 0, "is the last instruction")));
         };
+        if !checked && matches!(step.op, Op::Alu(..)) {
+            let (ran, cost) = register_steps(halves, &code.steps[pc as usize..], left);
+            pc += ran;
+            left -= ran;
+            cta.clock += cost;
+            continue;
+        }
         if let Op::Hook(i) = step.op {
             let lanes = all(halves, |h| h.guarded(step.guard, h.alive & !h.away));
             hook(halves, launch, cta, i, lanes);
@@ -71,14 +78,7 @@ pub fn run(
             before(halves, launch, cta, c, pc);
         }
         match step.op {
-            Op::Alu(run, ref args) => {
-                for half in &mut *halves {
-                    let m = half.guarded(step.guard, u32::MAX);
-                    if m != 0 {
-                        run(&mut half.planes, args, m);
-                    }
-                }
-            }
+            Op::Alu(run, ref args) => halves.iter_mut().for_each(|h| register_step(h, step, run, args)),
             Op::Wave(run, ref args) => {
                 let lanes = all(halves, |h| h.guarded(step.guard, u32::MAX));
                 with_planes(halves, |wave| run(wave, args, lanes));
@@ -137,6 +137,33 @@ pub fn run(
             }
         }
         pc += 1;
+    }
+}
+
+/// Runs operations on registers up to another step, at most `most`. Returns their number and their cost.
+///
+/// Most steps are such operations. In a function of their own, the compiler keeps what they need in
+/// registers, which in the loop of [`run`] hold the state of other steps.
+#[inline(never)]
+fn register_steps(halves: &mut [Warp], steps: &[Step], most: u32) -> (u32, u64) {
+    let (mut ran, mut cost) = (0, 0);
+    for step in steps.iter().take(most as usize) {
+        let Op::Alu(run, args) = &step.op else { break };
+        ran += 1;
+        cost += u64::from(step.cost);
+        match halves {
+            [one] => register_step(one, step, *run, args),
+            _ => halves.iter_mut().for_each(|half| register_step(half, step, *run, args)),
+        }
+    }
+    (ran, cost)
+}
+
+#[inline(always)]
+fn register_step(half: &mut Warp, step: &Step, run: LaneFn, args: &Args) {
+    let m = half.guarded(step.guard, u32::MAX);
+    if m != 0 {
+        run(&mut half.planes, args, m);
     }
 }
 
@@ -328,6 +355,9 @@ fn with_planes(halves: &mut [Warp], f: impl FnOnce(&mut Wave<'_, '_>)) {
 }
 
 /// Runs a hook for the lanes `m` of the wave. The lower half has the recorder.
+///
+/// It is never inlined: what it computes from the launch would be computed for every step.
+#[inline(never)]
 fn hook(halves: &mut [Warp], launch: &Launch<'_>, cta: &CtaState, i: u32, m: u64) {
     let run = |lower: &mut Warp, higher: Option<&mut Planes>| {
         let Warp { recorder, planes, .. } = lower;

@@ -196,6 +196,16 @@ fn generic_regions(
     width: u64,
     f: &mut impl FnMut(&CheckedLanes<'_>, AddrSpace),
 ) -> Result<(), Box<AccessError>> {
+    // Most accesses are to one allocation of global memory. AMD's GLOBAL instructions are all generic here.
+    if let Some(a) = r.memory.find(addr.0[mask.trailing_zeros() as usize & 31], hint)
+        && a.base.saturating_add(a.region.len()) <= window::SHARED
+    {
+        let lanes = a.region.lanes(addr, a.base, mask, width);
+        if lanes.mask() == mask {
+            f(&lanes, AddrSpace::Global);
+            return Ok(());
+        }
+    }
     let mut rest = mask;
     while rest != 0 {
         let at = addr.0[rest.trailing_zeros() as usize & 31];

@@ -178,8 +178,13 @@ fn softmax(target: &str) -> DataFlow {
          [[arg]]\nname = 'y'\ntype = 'f32'\nfill = 0\nlen = 64\nout = true\n\
          [[arg]]\nname = 'cols'\nvalue = 50\n"
     );
+    amd_flow(&text)
+}
+
+/// The data flow of a launch of AMD's code.
+fn amd_flow(text: &str) -> DataFlow {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/kernels/amd/");
-    let job = Job::parse("launch.toml", &text, &|file| Ok(std::fs::read(format!("{folder}{file}")).unwrap()));
+    let job = Job::parse("launch.toml", text, &|file| Ok(std::fs::read(format!("{folder}{file}")).unwrap()));
     let mut device = Emulator::new(Options {
         dataflow: Some(FlowRequest { bytes: 1 << 24, ctas: None, others: Others::Noted }),
         ..Options::default()
@@ -253,5 +258,63 @@ fn accesses_of_amd_code_with_two_addresses() {
         assert_eq!(of.len(), 12, "{target}");
         assert_eq!((of[0].addresses[0].offset, of[0].addresses[1].offset), (0, 32 * unit));
         assert!(of.iter().all(|i| i.operands.is_empty() && i.results.len() == 2), "{target}");
+    }
+}
+
+/// The data flow of a kernel of `ties.hip`. Its input is `0, 1, 2, …`.
+fn ties(target: &str, kernel: &str) -> DataFlow {
+    amd_flow(&format!(
+        "module = 'ties.good.{target}.co'\nkernel = '{kernel}'\ngrid = 1\nblock = 64\n\
+         [[arg]]\nname = 'x'\ntype = 's32'\niota = 0\nlen = 128\n\
+         [[arg]]\nname = 'y'\ntype = 's32'\nfill = 0\nlen = 2\nout = true\n"
+    ))
+}
+
+#[test]
+fn the_lane_number_of_amd_code_is_known() {
+    // Counts of all lanes, and of a copy of EXEC that has all of them.
+    let kernels = [("gfx942", "argmax"), ("gfx1100", "argmax"), ("gfx1100", "rank")];
+    for (target, kernel) in kernels {
+        let flow = ties(target, kernel);
+        let number = [Operand::Special("%laneid".to_owned())];
+        let copies: Vec<usize> =
+            (0..flow.instructions.len()).filter(|i| flow.instructions[*i].operands == number).collect();
+        assert_eq!(copies.len(), 1, "{target} {kernel}");
+        assert_eq!(flow.instructions[copies[0]].action, Action::Move);
+        let mut lanes = 0;
+        for warp in &flow.warps {
+            let visits = (0..).zip(&warp.visits).filter(|(_, v)| v.instruction as usize == copies[0]);
+            for (at, v) in visits {
+                for lane in (0..64).filter(|lane| v.lanes >> lane & 1 == 1) {
+                    let value = warp.value(&flow.instructions, at, 0, lane);
+                    assert_eq!(value, Some(lane.into()), "{target} {kernel}");
+                    lanes += 1;
+                }
+            }
+        }
+        assert_eq!(lanes, if kernel == "rank" { 1 } else { 64 }, "{target} {kernel}");
+    }
+}
+
+#[test]
+fn masks_of_lanes_of_amd_code_are_known() {
+    for (target, words) in
+        [("gfx942", &[(0, 0xffff_ffc0), (32, u64::from(u32::MAX))][..]), ("gfx1100", &[(0, 0xffff_ffc0)])]
+    {
+        let flow = ties(target, "votes");
+        let compare = flow.instructions.iter().position(|i| i.opcode.starts_with("v_cmp_lt_i32"));
+        let number = compare.expect("the comparison with 5");
+        let visit = flow.warps[0].visits.iter().position(|v| v.instruction as usize == number).unwrap();
+        let results = (0..).zip(&flow.instructions[number].results);
+        let masks = results.filter_map(|(n, r)| {
+            let first = flow.registers[*r as usize].first_lane?;
+            Some((first, flow.warps[0].value(&flow.instructions, visit as u32, n, 0)?))
+        });
+        assert_eq!(masks.collect::<Vec<_>>(), words, "{target}");
+        let plain = flow
+            .registers
+            .iter()
+            .filter(|r| r.name.starts_with('v') && r.name != "vcc_lo" && r.name != "vcc_hi");
+        assert!(plain.clone().count() > 0 && plain.into_iter().all(|r| r.first_lane.is_none()), "{target}");
     }
 }

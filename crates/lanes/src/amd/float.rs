@@ -348,8 +348,15 @@ pub trait Operation<T: Format> {
     const SOURCES: usize;
     /// When it flushes denormals.
     const FLUSH: Flush = Flush::Mode;
+    /// Whether a NaN that [`Operation::unsealed`] returns has still to become the one of [`seal`].
+    const UNSEALED: bool = false;
     /// The result, before the modifiers of the instruction.
     fn of(a: T, b: T, c: T, mode: Mode) -> T;
+    /// The result, or any NaN if that is a NaN.
+    #[inline(always)]
+    fn unsealed(a: T, b: T, c: T, mode: Mode) -> T {
+        Self::of(a, b, c, mode)
+    }
 }
 
 /// Runs an operation with the mode and the modifiers of the constant.
@@ -392,7 +399,19 @@ fn lanes<T: Format, O: Operation<T>, const PLAIN: bool>(p: &mut Planes, args: &A
     }
     let mut out = [T::ZERO; LANES];
     for l in 0..LANES {
-        out[l] = O::of(v[0][l], v[1][l], v[2][l], mode);
+        out[l] = O::unsealed(v[0][l], v[1][l], v[2][l], mode);
+    }
+    if O::UNSEALED {
+        // To choose a NaN takes longer than the operation, and few results are one.
+        let mut any = 0;
+        for l in 0..LANES {
+            any |= u32::from(out[l].is_nan());
+        }
+        if any != 0 {
+            for l in 0..LANES {
+                out[l] = seal(out[l], v[0][l], v[1][l], v[2][l]);
+            }
+        }
     }
     if !PLAIN {
         finish(&mut out, if O::FLUSH == Flush::Sources { imm & !FLUSH_OUT } else { imm });
@@ -461,26 +480,47 @@ macro_rules! operations {
 }
 pub(crate) use operations;
 
-operations! {
+/// Declares operations on all formats whose NaN is that of [`seal`].
+macro_rules! sealed {
+    ($($(#[$m:meta])* $name:ident: $n:literal ($a:ident, $b:ident, $c:ident, $mode:ident)
+        $body:block)*) => { $(
+        $(#[$m])*
+        pub struct $name;
+        impl<T: Format> Operation<T> for $name {
+            const SOURCES: usize = $n;
+            const UNSEALED: bool = true;
+            #[inline(always)]
+            fn of(a: T, b: T, c: T, mode: Mode) -> T { seal(Self::unsealed(a, b, c, mode), a, b, c) }
+            #[inline(always)]
+            #[allow(unused_variables, reason = "one signature for one to three operands")]
+            fn unsealed($a: T, $b: T, $c: T, $mode: Mode) -> T { $body }
+        }
+    )* };
+}
+
+sealed! {
     /// `v_add_f32`
-    Add: 2 (a, b, c, mode) { seal(a.add(b, mode.round), a, b, c) }
+    Add: 2 (a, b, c, mode) { a.add(b, mode.round) }
     /// `v_sub_f32`
-    Sub: 2 (a, b, c, mode) { seal(a.add(b.negated(), mode.round), a, b, c) }
+    Sub: 2 (a, b, c, mode) { a.add(b.negated(), mode.round) }
     /// `v_subrev_f32`
-    SubRev: 2 (a, b, c, mode) { seal(b.add(a.negated(), mode.round), a, b, c) }
+    SubRev: 2 (a, b, c, mode) { b.add(a.negated(), mode.round) }
     /// `v_mul_f32`
-    Mul: 2 (a, b, c, mode) { seal(a.mul(b, mode.round), a, b, c) }
+    Mul: 2 (a, b, c, mode) { a.mul(b, mode.round) }
+    /// `v_fma_f32`
+    Fma: 3 (a, b, c, mode) { a.fma(b, c, mode.round) }
+    /// `v_mad_f16`: the product is rounded, too.
+    Mad: 3 (a, b, c, mode) { a.mul(b, mode.round).add(c, mode.round) }
+}
+
+operations! {
     /// `v_mul_legacy_f32`, `v_mul_dx9_zero_f32`: 0 times anything is +0.
     MulZero: 2 (a, b, c, mode) {
         if a == T::ZERO || b == T::ZERO { T::ZERO } else { seal(a.mul(b, mode.round), a, b, c) } }
-    /// `v_fma_f32`
-    Fma: 3 (a, b, c, mode) { seal(a.fma(b, c, mode.round), a, b, c) }
     /// `v_fma_legacy_f32`, `v_fma_dx9_zero_f32`
     FmaZero: 3 (a, b, c, mode) {
         if a == T::ZERO || b == T::ZERO { if c.is_nan() { c.quiet() } else { c } } else {
             seal(a.fma(b, c, mode.round), a, b, c) } }
-    /// `v_mad_f16`: the product is rounded, too.
-    Mad: 3 (a, b, c, mode) { seal(a.mul(b, mode.round).add(c, mode.round), a, b, c) }
     /// `v_mad_f32`, which never has denormals.
     MadFlush: 3 (a, b, c, mode) flush Always {
         seal(a.mul(b, mode.round).flushed().add(c, mode.round), a, b, c) }

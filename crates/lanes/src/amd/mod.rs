@@ -24,4 +24,4 @@ pub mod minmax;
 pub mod packed;
 pub mod part;
 
-pub use signature::{Signature, Width};
+pub use signature::{Signature, Uniform, Width};

@@ -1,6 +1,8 @@
-//! Parts of registers: halves, SDWA's bytes and words, and signs.
+//! Parts of registers: halves, SDWA's bytes and words, signs, and 64 bits of two words.
 
 use super::signature::amd_ops;
+use crate::op::{Args, LaneOp};
+use crate::planes::{LANES, Planes, V64};
 
 amd_ops! {
     /// The high half.
@@ -9,6 +11,10 @@ amd_ops! {
     MergeLow(a: u32, d: u32) -> u32 { a & 0xffff | d & 0xffff_0000 }
     /// The first source as the high half of the second.
     MergeHigh(a: u32, d: u32) -> u32 { a << 16 | d & 0xffff }
+    /// 64 bits of two words.
+    Pair(low: u32, high: u32) -> u64 { u64::from(high) << 32 | u64::from(low) }
+    /// Two words of 64 bits.
+    Split(a: u64) -> (u32, u32) { (a as u32, (a >> 32) as u32) }
     /// 1 where the predicate is true.
     Truth(a: bool) -> u32 { u32::from(a) }
     /// Bit 0 of the constant takes the absolute value of a binary32, bit 1 negates it then.
@@ -32,6 +38,23 @@ amd_ops! {
         let part = (a << low) & field;
         let sign = 0u32.wrapping_sub(a >> (bits - 1) & 1) & !field & !((1 << low) - 1);
         part | match imm >> 3 & 3 { 1 => sign, 2 => d & !field, _ => 0 }
+    }
+}
+
+/// A 64-bit base in two scalar words, of which the constant keeps bits if it is not 0, plus a 32-bit offset.
+pub struct AddressSum;
+impl LaneOp for AddressSum {
+    #[inline(always)]
+    fn run(p: &mut Planes, args: &Args, mask: u32) {
+        let word = |n: usize| u64::from(p.get32(args.src[n]).0[0]);
+        let keep = if args.imm == 0 { u64::MAX } else { args.imm };
+        let base = (word(1) << 32 | word(0)) & keep;
+        let offset = p.get32(args.src[2]);
+        let mut out = V64([0; LANES]);
+        for l in 0..LANES {
+            out.0[l] = base.wrapping_add(u64::from(offset.0[l]));
+        }
+        p.put64(args.dst[0], mask, out);
     }
 }
 

@@ -23,6 +23,21 @@ pub trait Signature: LaneOp {
     const RESULTS: &'static [Width];
     /// Widths of the sources.
     const SOURCES: &'static [Width];
+    /// Runs the operation where each source has one value in all lanes, as scalar registers have.
+    #[inline(always)]
+    fn run_uniform(p: &mut Planes, args: &Args, mask: u32) {
+        Self::run(p, args, mask);
+    }
+}
+
+/// An operation of the scalar unit, whose sources have one value in all lanes. It computes one lane and
+/// writes the result to all.
+pub struct Uniform<O>(std::marker::PhantomData<O>);
+impl<O: Signature> LaneOp for Uniform<O> {
+    #[inline(always)]
+    fn run(p: &mut Planes, args: &Args, mask: u32) {
+        O::run_uniform(p, args, mask);
+    }
 }
 
 /// A type of a source or result.
@@ -38,24 +53,48 @@ f64: Double; bool: Mask; }
 
 /// The results of an operation: one value or two.
 pub trait Results: Copy + Default {
+    /// The results of all lanes: an array for each value. An array of pairs would not become vector code.
+    type Lanes;
     /// The planes that they need.
     const WIDTHS: &'static [Width];
+    /// The same results in all lanes.
+    fn splat(v: Self) -> Self::Lanes;
+    /// Sets the results of a lane.
+    fn set(lanes: &mut Self::Lanes, l: usize, v: Self);
     /// Writes all of them.
-    fn store(p: &mut Planes, args: &Args, mask: u32, v: &[Self; LANES]);
+    fn store(p: &mut Planes, args: &Args, mask: u32, v: &Self::Lanes);
 }
 impl<T: Value> Results for T {
+    type Lanes = [T; LANES];
     const WIDTHS: &'static [Width] = &[T::WIDTH];
+    #[inline(always)]
+    fn splat(v: T) -> [T; LANES] {
+        [v; LANES]
+    }
+    #[inline(always)]
+    fn set(lanes: &mut [T; LANES], l: usize, v: T) {
+        lanes[l] = v;
+    }
     #[inline(always)]
     fn store(p: &mut Planes, args: &Args, mask: u32, v: &[T; LANES]) {
         T::store(p, args.dst[0], mask, v);
     }
 }
 impl<A: Value, B: Value> Results for (A, B) {
+    type Lanes = ([A; LANES], [B; LANES]);
     const WIDTHS: &'static [Width] = &[A::WIDTH, B::WIDTH];
     #[inline(always)]
-    fn store(p: &mut Planes, args: &Args, mask: u32, v: &[(A, B); LANES]) {
-        A::store(p, args.dst[0], mask, &v.map(|v| v.0));
-        B::store(p, args.dst[1], mask, &v.map(|v| v.1));
+    fn splat(v: (A, B)) -> Self::Lanes {
+        ([v.0; LANES], [v.1; LANES])
+    }
+    #[inline(always)]
+    fn set(lanes: &mut Self::Lanes, l: usize, v: (A, B)) {
+        (lanes.0[l], lanes.1[l]) = v;
+    }
+    #[inline(always)]
+    fn store(p: &mut Planes, args: &Args, mask: u32, v: &Self::Lanes) {
+        A::store(p, args.dst[0], mask, &v.0);
+        B::store(p, args.dst[1], mask, &v.1);
     }
 }
 
@@ -72,10 +111,10 @@ macro_rules! amd_ops {
                 let mut n = 0;
                 $(let $a = <$t as $crate::value::LaneValue>::load(p, args.src[n]); n += 1;)*
                 let _ = n;
-                let mut out = [<$r>::default(); $crate::planes::LANES];
+                let mut out = <$r as $crate::amd::signature::Results>::splat(Default::default());
                 for l in 0..$crate::planes::LANES {
                     $(let $a = $a[l];)*
-                    out[l] = $body;
+                    <$r as $crate::amd::signature::Results>::set(&mut out, l, $body);
                 }
                 <$r as $crate::amd::signature::Results>::store(p, args, mask, &out);
             }
@@ -84,6 +123,15 @@ macro_rules! amd_ops {
             const RESULTS: &'static [$crate::amd::Width] = <$r as $crate::amd::signature::Results>::WIDTHS;
             const SOURCES: &'static [$crate::amd::Width] =
                 &[$(<$t as $crate::amd::signature::Value>::WIDTH),*];
+            #[inline(always)]
+            fn run_uniform(p: &mut $crate::planes::Planes, args: &$crate::op::Args, mask: u32) {
+                $(let $imm = args.imm;)?
+                let mut n = 0;
+                $(let $a = <$t as $crate::value::LaneValue>::first(p, args.src[n]); n += 1;)*
+                let _ = n;
+                let out = <$r as $crate::amd::signature::Results>::splat($body);
+                <$r as $crate::amd::signature::Results>::store(p, args, mask, &out);
+            }
         }
     )* };
 }

@@ -9,7 +9,7 @@ use prlx_timeline::Calibration;
 use prlx_trace::{Cycles, Nanos};
 
 use super::markers::ProfileOptions;
-use crate::device::Device;
+use crate::device::{Device, instrumented_code};
 use crate::record::kernel_resources::resources;
 
 /// A kernel of empty regions.
@@ -88,8 +88,8 @@ fn dilation(
     options: &ProfileOptions,
     device: &mut Device,
 ) -> Result<Option<f64>, Error> {
-    let bare = KernelVariant { text: &job.text, plan: None, records: false };
-    let marked = KernelVariant { text: &rewrite.text, plan: Some(&rewrite.plan), records: true };
+    let bare = KernelVariant { code: job.code(), plan: None, records: false };
+    let marked = KernelVariant { code: instrumented_code(rewrite), plan: Some(&rewrite.plan), records: true };
     let pool = track_memory(options, device);
     let rounds = if device.driver().info().hooks { 1 } else { ROUNDS };
     let costs =

@@ -29,7 +29,8 @@ pub(crate) fn keep_resident(
     job: &Job,
     device: &mut Device,
 ) -> Rewrite {
-    let lean = program.with_fewer_registers().filter(|_| !device.driver().info().hooks);
+    let lean =
+        program.with_fewer_registers().filter(|_| !device.driver().info().hooks && job.object.is_none());
     let Some(lean) = lean else { return first };
     let second =
         || prlx_instrument::rewrite(&job.text, &job.module, &lean, &|path| job.source_text(path)).ok();

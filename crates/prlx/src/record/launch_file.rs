@@ -10,7 +10,7 @@ use prlx_plan::{Plan, RecordingRequest};
 use prlx_trace::check::Findings;
 use prlx_trace::kernel::Level;
 use prlx_trace::launch::Window;
-use prlx_trace::{OutputContents, Printed, Trace};
+use prlx_trace::{OutputContents, Printed, Trace, WarpSize};
 
 use super::filters;
 use super::kernel_resources::keep_resident;
@@ -55,22 +55,28 @@ pub fn instrument(
     device: &mut Device,
     rewritten: bool,
 ) -> Result<Rewrite> {
-    let sources = |path: &str| job.source_text(path);
     let warp_size = device.driver().info().warp_size;
     if rewritten || !device.observes() {
-        if let Some(object) = &job.object {
-            let target = prlx_instrument::target(object.set);
-            let target =
-                target.with_context(|| format!("code of {} can't be rewritten", object.set.name()))?;
-            let bytes = &object.bytes;
-            return Ok(prlx_instrument::rewrite_object(target, bytes, &job.module, program, &sources)?);
-        }
-        let first = prlx_instrument::rewrite_for(warp_size, &job.text, &job.module, program, &sources)?;
+        let first = rewrite(job, program, warp_size)?;
         return Ok(keep_resident(first, program, job, device));
     }
     let module = job.view(warp_size)?;
-    let plan = Plan::resolve(program, &module, &job.module, &sources);
+    let plan = Plan::resolve(program, &module, &job.module, &|path| job.source_text(path));
     Ok(Rewrite { plan, text: job.text.clone(), module, object: None })
+}
+
+/// Inserts a program into the job's module, for a device with warps of this size.
+///
+/// # Errors
+/// If the module cannot carry the program.
+pub(crate) fn rewrite(job: &Job, program: &RecordingRequest, warp_size: WarpSize) -> Result<Rewrite> {
+    let sources = |path: &str| job.source_text(path);
+    let Some(object) = &job.object else {
+        return Ok(prlx_instrument::rewrite_for(warp_size, &job.text, &job.module, program, &sources)?);
+    };
+    let target = prlx_instrument::target(object.set);
+    let target = target.with_context(|| format!("code of {} can't be rewritten", object.set.name()))?;
+    Ok(prlx_instrument::rewrite_object(target, &object.bytes, &job.module, program, &sources)?)
 }
 
 /// What the recorder of the options watches, in kernels whose CTAs have `warps_per_cta` warps.

@@ -16,11 +16,11 @@ mod supervisor;
 pub use file::save;
 pub use filters::{check_code_filters, check_ranges, out_of_range, require_kernel, require_lines};
 pub use folder::RecordingFolder;
-pub(crate) use launch_file::warn_of_changes;
 pub use launch_file::{
     RecordedLaunch, instrument, load, record, recorder_program, store_outputs, warps_per_cta, with_seed,
     zoomed,
 };
+pub(crate) use launch_file::{rewrite, warn_of_changes};
 pub use options::{LaunchSelection, RecorderOptions, patterns, session_options};
 pub use program::{Ended, ProgramOutput, discard_empty_recording, run_program};
 pub use session_folder::remove_recording;

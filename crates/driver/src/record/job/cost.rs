@@ -19,7 +19,7 @@ use crate::driver::{DevicePtr, Driver, ModuleCode, ModuleHandle, ResourceUsage};
 use crate::error::{Error, ErrorKind};
 use crate::job::{ArgValue, Job};
 use crate::record::job::allocations::DeviceAllocations;
-use crate::record::job::instrumented::{LaunchRecorder, amount, cursor, kernel, with_hidden_parameter};
+use crate::record::job::instrumented::{LaunchRecorder, amount, cursor, kernel};
 use crate::run::{PreparedJob, prepare};
 
 /// Options of a measurement.
@@ -37,9 +37,9 @@ pub struct CostOptions {
 /// One variant of the job's kernel.
 #[derive(Clone, Copy, Debug)]
 pub struct KernelVariant<'a> {
-    /// PTX text of the module.
-    pub text: &'a str,
-    /// Plan that is inserted into the text, if any.
+    /// The job's module, instrumented or not, or another one with the same kernel.
+    pub code: ModuleCode<'a>,
+    /// Plan that is inserted into the code, if any.
     pub plan: Option<&'a Plan>,
     /// Whether the kernel records. If not, an instrumented kernel receives an empty hidden parameter.
     pub records: bool,
@@ -112,6 +112,8 @@ pub fn cost(
 /// A variant that is loaded on the device.
 struct LoadedVariant {
     module: ModuleHandle,
+    /// The kernel's name in the module.
+    name: String,
     params: Vec<u8>,
     context: Option<(u64, Context)>,
     /// Memory of the recorder that a launch changes: address, bytes.
@@ -137,15 +139,15 @@ fn load(
 ) -> Result<Vec<LoadedVariant>, Error> {
     let mut all = Vec::new();
     for form in forms {
-        let module = match form.plan {
-            Some(plan) => driver.load_rewritten(form.text, plan, &job.text)?,
-            None => driver.load(ModuleCode::Ptx(form.text))?,
+        let module = match (form.plan, form.code) {
+            (Some(plan), ModuleCode::Ptx(text)) => driver.load_rewritten(text, plan, &job.text)?,
+            _ => driver.load(form.code)?,
         };
         modules.push(module);
-        let params = prepared.params.clone();
         let mut loaded = LoadedVariant {
             module,
-            params,
+            name: job.kernel.clone(),
+            params: prepared.params.clone(),
             context: None,
             dirty: Vec::new(),
             heads: Vec::new(),
@@ -155,22 +157,22 @@ fn load(
             left_out: 0,
         };
         if let Some(plan) = form.plan {
-            let kernel = kernel(plan, job, driver.info().warp_size)?;
+            let kernel = kernel(plan, job, job.warp_size(driver.info().warp_size))?;
             loaded.kernel = kernel;
+            let mut session = LaunchRecorder { driver: &mut *driver, plan, job, prepared, kernel };
             if form.records {
-                let mut session = LaunchRecorder { driver: &mut *driver, plan, job, prepared, kernel };
                 let launch = session.launch();
                 let before = held.0.len();
                 let context = session.context(&launch, options.pool, held)?;
-                let at = held.zeroed(driver, Context::SIZE as u64, 16)?;
+                let at = held.zeroed(session.driver, Context::SIZE as u64, 16)?;
                 loaded.dirty = held.0[before..].iter().map(|(at, bytes)| (at.0, *bytes)).collect();
                 let heads = held.0[before..]
                     .iter()
                     .find(|(at, _)| at.0 == context.heads)
                     .map_or(0, |(_, bytes)| *bytes);
                 loaded.heads = vec![0; heads as usize];
-                driver.read(DevicePtr(context.heads), &mut loaded.heads)?;
-                loaded.handed_out = cursor(driver, &context)?;
+                session.driver.read(DevicePtr(context.heads), &mut loaded.heads)?;
+                loaded.handed_out = cursor(session.driver, &context)?;
                 loaded.context = Some((at, context));
                 if plan.request.level == Level::Probe {
                     let bytes =
@@ -180,7 +182,7 @@ fn load(
                 }
             }
             let hidden = loaded.context.as_ref().map(|(at, context)| context.hidden_parameter(*at));
-            loaded.params = with_hidden_parameter(&prepared.params, &hidden.unwrap_or_default());
+            (loaded.name, loaded.params) = session.instrumented_launch(&hidden.unwrap_or_default())?;
         }
         all.push(loaded);
     }
@@ -260,12 +262,12 @@ fn rounds(
             if let Some((at, bytes)) = trash {
                 driver.fill(at, bytes, round as u8)?;
             }
-            let stats = driver.launch(form.module, &job.kernel, &job.config, &form.params)?;
+            let stats = driver.launch(form.module, &form.name, &job.config, &form.params)?;
             if round > 0 {
                 cost.rounds.push(amount(&stats));
                 continue;
             }
-            cost.resources = driver.resource_usage(form.module, &job.kernel, &job.config)?;
+            cost.resources = driver.resource_usage(form.module, &form.name, &job.config)?;
             if let Some((_, context)) = &form.context {
                 form.took(driver, context, cost)?;
             }

@@ -10,7 +10,6 @@
 //! # Limitations
 //! One launch of each kind is timed, so the measured dilation of short kernels on a GPU is noisy.
 
-use prlx_isa::MachineCode;
 use prlx_plan::Plan;
 use prlx_trace::device::{
     Context, Head, HiddenParameter, INSTRUMENTED, LaunchSize, MAGAZINE_STRIDE, MAGAZINES, Shape, final_bytes,
@@ -189,10 +188,7 @@ impl LaunchRecorder<'_> {
         let at = held.zeroed(self.driver, Context::SIZE as u64, 16)?;
         self.driver.write(DevicePtr(at), &context.to_bytes())?;
         let hidden = context.hidden_parameter(at);
-        let (kernel, params) = match &self.job.object {
-            Some(object) => self.machine_launch(object, &hidden)?,
-            None => (self.job.kernel.clone(), with_hidden_parameter(&self.prepared.params, &hidden)),
-        };
+        let (kernel, params) = self.instrumented_launch(&hidden)?;
         let ended = started(self.driver.launch(module, &kernel, &self.job.config, &params))?;
         let decoded = match self.read_streams(launch, &context, kept) {
             // A device may refuse to be read after a fault. Then the fault is all that is known.
@@ -210,12 +206,11 @@ impl LaunchRecorder<'_> {
         Ok(LaunchResult { decoded, tallies, marks, ended, unfinished: None })
     }
 
-    /// The name of the instrumented kernel of machine code, and its parameters.
-    fn machine_launch(
-        &self,
-        object: &MachineCode,
-        hidden: &HiddenParameter,
-    ) -> Result<(String, Vec<u8>), Error> {
+    /// The name of the instrumented kernel, and its parameters.
+    pub(super) fn instrumented_launch(&self, hidden: &HiddenParameter) -> Result<(String, Vec<u8>), Error> {
+        let Some(object) = &self.job.object else {
+            return Ok((self.job.kernel.clone(), with_hidden_parameter(&self.prepared.params, hidden)));
+        };
         let wrong = |e: prlx_isa::image::Error| Error::new(ErrorKind::Module, e.what);
         let name = &self.job.kernel;
         let bytes = object.set.argument_bytes(&object.bytes, name).map_err(wrong)?;

@@ -10,7 +10,8 @@
 
 use prlx_isa::amdgpu::Register;
 use prlx_isa::amdgpu::inst::{Inst, Reg};
-use prlx_lanes::{Args, LANES, LaneFn, Planes, Simd, V32, V64};
+use prlx_lanes::amd::part::{Pair, Split};
+use prlx_lanes::{Args, LaneFn, Planes, Simd, entry};
 use rustc_hash::FxHashMap;
 
 use super::float_mode::FloatMode;
@@ -72,12 +73,12 @@ impl Decoder<'_, '_> {
     /// A temporary 64-bit plane with the value of two 32-bit planes, in all lanes.
     pub fn pair(&mut self, low: u16, high: u16) -> u16 {
         let to = self.b.temp(PlaneKind::W64);
-        self.alu_all(pair, Args { dst: [to, 0, 0, 0], src: [low, high, 0, 0], imm: 0 });
+        self.alu_all(entry::<Pair>(self.simd), Args { dst: [to, 0, 0, 0], src: [low, high, 0, 0], imm: 0 });
         to
     }
     /// Writes two 32-bit planes with the halves of a 64-bit plane, in the lanes that run the instruction.
     pub fn split(&mut self, from: u16, low: u16, high: u16) {
-        self.alu(split, Args { dst: [low, high, 0, 0], src: [from, 0, 0, 0], imm: 0 });
+        self.alu(entry::<Split>(self.simd), Args { dst: [low, high, 0, 0], src: [from, 0, 0, 0], imm: 0 });
     }
     /// Writes a mask with the result of a vector instruction: the lanes of a predicate plane that are in
     /// EXEC. The plane may have anything in other lanes.
@@ -127,22 +128,6 @@ impl Decoder<'_, '_> {
         self.wave_all(to_mask, Args { dst: [to, 0, 0, 0], src, imm: 0 });
         to
     }
-}
-
-/// 64 bits of two words.
-fn pair(p: &mut Planes, a: &Args, m: u32) {
-    let (low, high, mut out) = (p.get32(a.src[0]), p.get32(a.src[1]), V64([0; LANES]));
-    for l in 0..LANES {
-        out.0[l] = u64::from(high.0[l]) << 32 | u64::from(low.0[l]);
-    }
-    p.put64(a.dst[0], m, out);
-}
-
-/// Two words of 64 bits.
-pub fn split(p: &mut Planes, a: &Args, m: u32) {
-    let v = p.get64(a.src[0]);
-    p.put32(a.dst[0], m, V32(v.0.map(|x| x as u32)));
-    p.put32(a.dst[1], m, V32(v.0.map(|x| (x >> 32) as u32)));
 }
 
 /// The lanes in which both predicates are true.

@@ -13,7 +13,8 @@
 
 use prlx_isa::amdgpu::inst::table::Role;
 use prlx_isa::amdgpu::inst::{Address, Encoding, Field, Reg, Value};
-use prlx_lanes::{Args, LANES, Planes, V32, V64};
+use prlx_lanes::amd::part::AddressSum;
+use prlx_lanes::{Args, LANES, Planes, V32, V64, entry};
 
 use super::decoder::Decoder;
 use crate::code::{AddrBase, AddrSpace, Atomic, MemAccess, Op, Plane, Rmw, window};
@@ -251,7 +252,10 @@ fn place(d: &mut Decoder<'_, '_>, address: &Address, access: &Access) -> Result<
             let at = match (&base[..], &vector[..]) {
                 ([low, high], [offset, ..]) => {
                     let to = d.b.temp(PlaneKind::W64);
-                    d.alu(sum, Args { dst: [to, 0, 0, 0], src: [*low, *high, *offset, 0], imm: 0 });
+                    d.alu(
+                        entry::<AddressSum>(d.simd),
+                        Args { dst: [to, 0, 0, 0], src: [*low, *high, *offset, 0], imm: 0 },
+                    );
                     to
                 }
                 (_, [low, high]) => d.pair(*low, *high),
@@ -282,7 +286,10 @@ fn place(d: &mut Decoder<'_, '_>, address: &Address, access: &Access) -> Result<
             let to = d.b.temp(PlaneKind::W64);
             // A buffer's base has 48 bits.
             let imm = if rest.is_empty() { u64::MAX } else { (1 << 48) - 1 };
-            d.alu(sum, Args { dst: [to, 0, 0, 0], src: [low, high, register, 0], imm });
+            d.alu(
+                entry::<AddressSum>(d.simd),
+                Args { dst: [to, 0, 0, 0], src: [low, high, register, 0], imm },
+            );
             if let [records, ..] = rest {
                 let records = d.word(*records);
                 let offset = d.b.const32(address.offset as u32);
@@ -490,18 +497,6 @@ fn buffer_result(d: &Decoder<'_, '_>) -> Option<Vec<Reg>> {
 fn is_strong(d: &Decoder<'_, '_>) -> bool {
     [Field::Glc, Field::Sc0, Field::Sc1, Field::Dlc].into_iter().any(|f| d.inst.get(f) == 1)
         || d.inst.get(Field::Scope) > 0
-}
-
-/// A 64-bit base of two words, of which `imm` keeps bits if it is not 0, plus a 32-bit offset.
-fn sum(p: &mut Planes, a: &Args, m: u32) {
-    let (low, high, offset) = (p.get32(a.src[0]), p.get32(a.src[1]), p.get32(a.src[2]));
-    let keep = if a.imm == 0 { u64::MAX } else { a.imm };
-    let mut out = V64([0; LANES]);
-    for l in 0..LANES {
-        let base = (u64::from(high.0[l]) << 32 | u64::from(low.0[l])) & keep;
-        out.0[l] = base.wrapping_add(u64::from(offset.0[l]));
-    }
-    p.put64(a.dst[0], m, out);
 }
 
 /// The base of a buffer in waves of `imm` lanes, plus a scalar offset. Scratch memory is swizzled: there the

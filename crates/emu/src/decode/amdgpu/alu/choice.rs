@@ -1,6 +1,6 @@
 //! The operation of an instruction, as the tables of mnemonics give it.
 
-use prlx_lanes::amd::{Signature, Width};
+use prlx_lanes::amd::{Signature, Uniform, Width};
 use prlx_lanes::round::Round;
 use prlx_lanes::{LaneFn, Simd, entry};
 
@@ -25,14 +25,16 @@ pub struct Choice {
 
 /// An operation on integers and bits.
 pub fn plain<O: Signature>(simd: Simd) -> Choice {
-    Choice {
-        run: entry::<O>(simd),
-        results: O::RESULTS,
-        sources: O::SOURCES,
-        floats: None,
-        round: None,
-        imm: 0,
-    }
+    choice::<O>(entry::<O>(simd))
+}
+
+/// An operation of the scalar unit on integers and bits.
+pub fn uniform<O: Signature>(simd: Simd) -> Choice {
+    choice::<O>(entry::<Uniform<O>>(simd))
+}
+
+fn choice<O: Signature>(run: LaneFn) -> Choice {
+    Choice { run, results: O::RESULTS, sources: O::SOURCES, floats: None, round: None, imm: 0 }
 }
 
 /// An operation on floating-point values.

@@ -4,7 +4,7 @@ use prlx_isa::amdgpu::inst::{Operand, Reg, Value};
 use prlx_lanes::amd::Width;
 use prlx_lanes::amd::float::{Binary16, FLUSH_IN};
 use prlx_lanes::amd::functions::Class;
-use prlx_lanes::compare::{EQ, FTZ, JOIN, LE, LG, LT, NOT, NUM, SWAP, Setp};
+use prlx_lanes::compare::{EQ, FTZ, JOIN, LE, LG, LT, NOT, NUM, SWAP, Setp, UniformSetp};
 use prlx_lanes::half::F16;
 use prlx_lanes::{Args, LaneFn, Simd, entry};
 
@@ -47,28 +47,31 @@ fn relation(name: &str, floats: bool) -> Option<(u8, u64)> {
 }
 
 macro_rules! setp {
-    ($simd:expr, $relation:expr, $t:ty) => {
+    ($simd:expr, $scalar:expr, $relation:expr, $t:ty) => {
         match $relation {
-            EQ => entry::<Setp<$t, EQ>>($simd),
-            LT => entry::<Setp<$t, LT>>($simd),
-            LE => entry::<Setp<$t, LE>>($simd),
-            LG => entry::<Setp<$t, LG>>($simd),
-            _ => entry::<Setp<$t, NUM>>($simd),
+            EQ => setp!(@ $simd, $scalar, $t, EQ),
+            LT => setp!(@ $simd, $scalar, $t, LT),
+            LE => setp!(@ $simd, $scalar, $t, LE),
+            LG => setp!(@ $simd, $scalar, $t, LG),
+            _ => setp!(@ $simd, $scalar, $t, NUM),
         }
+    };
+    (@ $simd:expr, $scalar:expr, $t:ty, $relation:expr) => {
+        if $scalar { entry::<UniformSetp<$t, $relation>>($simd) } else { entry::<Setp<$t, $relation>>($simd) }
     };
 }
 macro_rules! setp_int {
-    ($simd:expr, $relation:expr, $t:ty) => {
+    ($simd:expr, $scalar:expr, $relation:expr, $t:ty) => {
         match $relation {
-            EQ => entry::<Setp<$t, EQ>>($simd),
-            LT => entry::<Setp<$t, LT>>($simd),
-            _ => entry::<Setp<$t, LE>>($simd),
+            EQ => setp!(@ $simd, $scalar, $t, EQ),
+            LT => setp!(@ $simd, $scalar, $t, LT),
+            _ => setp!(@ $simd, $scalar, $t, LE),
         }
     };
 }
 
-/// The comparison of a relation and a type by name.
-fn comparison(relation_name: &str, ty: &str, simd: Simd) -> Option<Comparison> {
+/// The comparison of a relation and a type by name, of the scalar unit or of vectors.
+fn comparison(relation_name: &str, ty: &str, scalar: bool, simd: Simd) -> Option<Comparison> {
     use Precision::{Other, Single};
     use Width::{Double, Half, Word};
     if relation_name == "class" {
@@ -84,15 +87,15 @@ fn comparison(relation_name: &str, ty: &str, simd: Simd) -> Option<Comparison> {
     let floats = ty.starts_with('f');
     let (relation, flags) = relation(relation_name, floats)?;
     let (run, width, floats) = match ty {
-        "f16" => (setp!(simd, relation, F16), Half, Some(Other)),
-        "f32" => (setp!(simd, relation, f32), Word, Some(Single)),
-        "f64" => (setp!(simd, relation, f64), Double, Some(Other)),
-        "i16" => (setp_int!(simd, relation, i16), Half, None),
-        "u16" => (setp_int!(simd, relation, u16), Half, None),
-        "i32" => (setp_int!(simd, relation, i32), Word, None),
-        "u32" => (setp_int!(simd, relation, u32), Word, None),
-        "i64" => (setp_int!(simd, relation, i64), Double, None),
-        "u64" => (setp_int!(simd, relation, u64), Double, None),
+        "f16" => (setp!(simd, scalar, relation, F16), Half, Some(Other)),
+        "f32" => (setp!(simd, scalar, relation, f32), Word, Some(Single)),
+        "f64" => (setp!(simd, scalar, relation, f64), Double, Some(Other)),
+        "i16" => (setp_int!(simd, scalar, relation, i16), Half, None),
+        "u16" => (setp_int!(simd, scalar, relation, u16), Half, None),
+        "i32" => (setp_int!(simd, scalar, relation, i32), Word, None),
+        "u32" => (setp_int!(simd, scalar, relation, u32), Word, None),
+        "i64" => (setp_int!(simd, scalar, relation, i64), Double, None),
+        "u64" => (setp_int!(simd, scalar, relation, u64), Double, None),
         _ => return None,
     };
     Some(Comparison { run, widths: [width; 2], flags, floats })
@@ -130,7 +133,7 @@ pub(super) fn steps(
         args.imm = 0;
         entry::<prlx_lanes::bits::Pred>(d.simd)
     } else {
-        let Some(c) = comparison(relation, ty, d.simd) else {
+        let Some(c) = comparison(relation, ty, scalar, d.simd) else {
             return Err(unsupported("this comparison is not implemented"));
         };
         let [first, second] = sources else { return Err(unsupported("a comparison needs two sources")) };

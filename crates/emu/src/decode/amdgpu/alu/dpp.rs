@@ -6,11 +6,12 @@
 
 use prlx_isa::amdgpu::Family;
 use prlx_isa::amdgpu::inst::{Encoding, Field, Inst};
-use prlx_lanes::Args;
 use prlx_lanes::amd::Width;
+use prlx_lanes::amd::part::Split;
+use prlx_lanes::{Args, entry};
 
-use super::super::decoder::{Decoder, split};
-use crate::code::{NO_GUARD, Op, Wave};
+use super::super::decoder::Decoder;
+use crate::code::Wave;
 use crate::decode::binder::PlaneKind;
 use crate::error::EmuError;
 
@@ -34,11 +35,8 @@ impl Decoder<'_, '_> {
         };
         let moved = if width == Width::Double {
             let (low, high) = (self.b.temp(PlaneKind::W32), self.b.temp(PlaneKind::W32));
-            self.b.push(
-                Op::Alu(split, Args { dst: [low, high, 0, 0], src: [plane, 0, 0, 0], imm: 0 }),
-                NO_GUARD,
-                0,
-            );
+            let args = Args { dst: [low, high, 0, 0], src: [plane, 0, 0, 0], imm: 0 };
+            self.alu_all(entry::<Split>(self.simd), args);
             let (low, high) = (one(self, low), one(self, high));
             self.pair(low, high)
         } else {

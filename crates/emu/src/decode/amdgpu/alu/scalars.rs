@@ -1,7 +1,7 @@
 //! Operations of the scalar unit.
 //!
 //! # Invariants
-//! A scalar step has no guard, and writes all lanes.
+//! A scalar step has no guard. It reads the first lane, as all lanes have the same value, and writes all.
 
 use prlx_isa::amdgpu::HardwareField;
 use prlx_isa::amdgpu::inst::table::Role;
@@ -16,7 +16,7 @@ use prlx_lanes::{Args, Simd, bits, int as ints};
 
 use super::super::decoder::Decoder;
 use super::super::float_mode::Precision;
-use super::choice::{Choice, floating, plain};
+use super::choice::{Choice, floating, uniform};
 use super::{conversions, floats};
 use crate::code::Op;
 use crate::decode::binder::PlaneKind;
@@ -97,70 +97,70 @@ fn select(name: &str, l: Simd) -> Option<Choice> {
 
 fn logic(name: &str, l: Simd) -> Option<Choice> {
     Some(match name {
-        "s_mov_b32" | "s_movk_i32" => plain::<Mov<u32>>(l),
-        "s_mov_b64" => plain::<Mov<u64>>(l),
-        "s_cmov_b32" | "s_cmovk_i32" => plain::<Cmov>(l),
-        "s_cmov_b64" => plain::<Cmov64>(l),
-        "s_cselect_b32" => plain::<prlx_lanes::compare::Selp<u32>>(l),
-        "s_cselect_b64" => plain::<prlx_lanes::compare::Selp<u64>>(l),
-        "s_not_b32" => plain::<Not>(l),
-        "s_not_b64" => plain::<Not64>(l),
-        "s_and_b32" => plain::<And>(l),
-        "s_and_b64" => plain::<And64>(l),
-        "s_or_b32" => plain::<Or>(l),
-        "s_or_b64" => plain::<Or64>(l),
-        "s_xor_b32" => plain::<Xor>(l),
-        "s_xor_b64" => plain::<Xor64>(l),
-        "s_andn2_b32" | "s_and_not1_b32" => plain::<AndNot>(l),
-        "s_andn2_b64" | "s_and_not1_b64" => plain::<AndNot64>(l),
-        "s_orn2_b32" | "s_or_not1_b32" => plain::<OrNot>(l),
-        "s_orn2_b64" | "s_or_not1_b64" => plain::<OrNot64>(l),
-        "s_nand_b32" => plain::<Nand>(l),
-        "s_nand_b64" => plain::<Nand64>(l),
-        "s_nor_b32" => plain::<Nor>(l),
-        "s_nor_b64" => plain::<Nor64>(l),
-        "s_xnor_b32" => plain::<Xnor>(l),
-        "s_xnor_b64" => plain::<Xnor64>(l),
-        "s_lshl_b32" => plain::<Lshl>(l),
-        "s_lshl_b64" => plain::<Lshl64>(l),
-        "s_lshr_b32" => plain::<Lshr>(l),
-        "s_lshr_b64" => plain::<Lshr64>(l),
-        "s_ashr_i32" => plain::<Ashr>(l),
-        "s_ashr_i64" => plain::<Ashr64>(l),
-        "s_brev_b32" => plain::<bits::Brev32>(l),
-        "s_brev_b64" => plain::<bits::Brev64>(l),
-        "s_pack_ll_b32_b16" => plain::<int::Pack>(l),
-        "s_pack_lh_b32_b16" => plain::<PackLh>(l),
-        "s_pack_hh_b32_b16" => plain::<PackHh>(l),
-        "s_pack_hl_b32_b16" => plain::<PackHl>(l),
+        "s_mov_b32" | "s_movk_i32" => uniform::<Mov<u32>>(l),
+        "s_mov_b64" => uniform::<Mov<u64>>(l),
+        "s_cmov_b32" | "s_cmovk_i32" => uniform::<Cmov>(l),
+        "s_cmov_b64" => uniform::<Cmov64>(l),
+        "s_cselect_b32" => uniform::<prlx_lanes::compare::Selp<u32>>(l),
+        "s_cselect_b64" => uniform::<prlx_lanes::compare::Selp<u64>>(l),
+        "s_not_b32" => uniform::<Not>(l),
+        "s_not_b64" => uniform::<Not64>(l),
+        "s_and_b32" => uniform::<And>(l),
+        "s_and_b64" => uniform::<And64>(l),
+        "s_or_b32" => uniform::<Or>(l),
+        "s_or_b64" => uniform::<Or64>(l),
+        "s_xor_b32" => uniform::<Xor>(l),
+        "s_xor_b64" => uniform::<Xor64>(l),
+        "s_andn2_b32" | "s_and_not1_b32" => uniform::<AndNot>(l),
+        "s_andn2_b64" | "s_and_not1_b64" => uniform::<AndNot64>(l),
+        "s_orn2_b32" | "s_or_not1_b32" => uniform::<OrNot>(l),
+        "s_orn2_b64" | "s_or_not1_b64" => uniform::<OrNot64>(l),
+        "s_nand_b32" => uniform::<Nand>(l),
+        "s_nand_b64" => uniform::<Nand64>(l),
+        "s_nor_b32" => uniform::<Nor>(l),
+        "s_nor_b64" => uniform::<Nor64>(l),
+        "s_xnor_b32" => uniform::<Xnor>(l),
+        "s_xnor_b64" => uniform::<Xnor64>(l),
+        "s_lshl_b32" => uniform::<Lshl>(l),
+        "s_lshl_b64" => uniform::<Lshl64>(l),
+        "s_lshr_b32" => uniform::<Lshr>(l),
+        "s_lshr_b64" => uniform::<Lshr64>(l),
+        "s_ashr_i32" => uniform::<Ashr>(l),
+        "s_ashr_i64" => uniform::<Ashr64>(l),
+        "s_brev_b32" => uniform::<bits::Brev32>(l),
+        "s_brev_b64" => uniform::<bits::Brev64>(l),
+        "s_pack_ll_b32_b16" => uniform::<int::Pack>(l),
+        "s_pack_lh_b32_b16" => uniform::<PackLh>(l),
+        "s_pack_hh_b32_b16" => uniform::<PackHh>(l),
+        "s_pack_hl_b32_b16" => uniform::<PackHl>(l),
         _ => return None,
     })
 }
 
 fn arithmetic(name: &str, l: Simd) -> Option<Choice> {
     Some(match name {
-        "s_add_u32" | "s_add_co_u32" => plain::<Add>(l),
-        "s_sub_u32" | "s_sub_co_u32" => plain::<Sub>(l),
-        "s_add_i32" | "s_add_co_i32" | "s_addk_i32" | "s_addk_co_i32" => plain::<AddI>(l),
-        "s_sub_i32" | "s_sub_co_i32" => plain::<SubI>(l),
-        "s_addc_u32" | "s_add_co_ci_u32" => plain::<int::Addc>(l),
-        "s_subb_u32" | "s_sub_co_ci_u32" => plain::<int::Subb>(l),
-        "s_add_nc_u64" => plain::<ints::Add<u64>>(l),
-        "s_sub_nc_u64" => plain::<ints::Sub<u64>>(l),
-        "s_mul_u64" => plain::<ints::Mul<u64>>(l),
-        "s_mul_i32" | "s_mulk_i32" => plain::<ints::Mul<u32>>(l),
-        "s_mul_hi_u32" => plain::<ints::MulHi<u32>>(l),
-        "s_mul_hi_i32" => plain::<ints::MulHi<i32>>(l),
-        "s_min_i32" => plain::<MinI>(l),
-        "s_min_u32" => plain::<MinU>(l),
-        "s_max_i32" => plain::<MaxI>(l),
-        "s_max_u32" => plain::<MaxU>(l),
-        "s_abs_i32" => plain::<Abs>(l),
-        "s_absdiff_i32" => plain::<AbsDiff>(l),
-        "s_lshl1_add_u32" => plain::<Lshl1Add>(l),
-        "s_lshl2_add_u32" => plain::<Lshl2Add>(l),
-        "s_lshl3_add_u32" => plain::<Lshl3Add>(l),
-        "s_lshl4_add_u32" => plain::<Lshl4Add>(l),
+        "s_add_u32" | "s_add_co_u32" => uniform::<Add>(l),
+        "s_sub_u32" | "s_sub_co_u32" => uniform::<Sub>(l),
+        "s_add_i32" | "s_add_co_i32" | "s_addk_i32" | "s_addk_co_i32" => uniform::<AddI>(l),
+        "s_sub_i32" | "s_sub_co_i32" => uniform::<SubI>(l),
+        "s_addc_u32" | "s_add_co_ci_u32" => uniform::<int::Addc>(l),
+        "s_subb_u32" | "s_sub_co_ci_u32" => uniform::<int::Subb>(l),
+        "s_add_nc_u64" => uniform::<ints::Add<u64>>(l),
+        "s_sub_nc_u64" => uniform::<ints::Sub<u64>>(l),
+        "s_mul_u64" => uniform::<ints::Mul<u64>>(l),
+        "s_mul_i32" | "s_mulk_i32" => uniform::<ints::Mul<u32>>(l),
+        "s_mul_hi_u32" => uniform::<ints::MulHi<u32>>(l),
+        "s_mul_hi_i32" => uniform::<ints::MulHi<i32>>(l),
+        "s_min_i32" => uniform::<MinI>(l),
+        "s_min_u32" => uniform::<MinU>(l),
+        "s_max_i32" => uniform::<MaxI>(l),
+        "s_max_u32" => uniform::<MaxU>(l),
+        "s_abs_i32" => uniform::<Abs>(l),
+        "s_absdiff_i32" => uniform::<AbsDiff>(l),
+        "s_lshl1_add_u32" => uniform::<Lshl1Add>(l),
+        "s_lshl2_add_u32" => uniform::<Lshl2Add>(l),
+        "s_lshl3_add_u32" => uniform::<Lshl3Add>(l),
+        "s_lshl4_add_u32" => uniform::<Lshl4Add>(l),
         _ => return None,
     })
 }
@@ -168,39 +168,39 @@ fn arithmetic(name: &str, l: Simd) -> Option<Choice> {
 /// Bits and bit fields.
 fn fields(name: &str, l: Simd) -> Option<Choice> {
     Some(match name {
-        "s_bfm_b32" => plain::<int::Bfm>(l),
-        "s_bfm_b64" => plain::<Bfm64>(l),
-        "s_bfe_u32" => plain::<BfeU>(l),
-        "s_bfe_i32" => plain::<BfeI>(l),
-        "s_bfe_u64" => plain::<BfeU64>(l),
-        "s_bfe_i64" => plain::<BfeI64>(l),
-        "s_bcnt0_i32_b32" => plain::<Bcnt0>(l),
-        "s_bcnt0_i32_b64" => plain::<Bcnt064>(l),
-        "s_bcnt1_i32_b32" => plain::<Bcnt1>(l),
-        "s_bcnt1_i32_b64" => plain::<Bcnt164>(l),
-        "s_ff0_i32_b32" => plain::<int::Ff0>(l),
-        "s_ff0_i32_b64" => plain::<int::Ff064>(l),
-        "s_ff1_i32_b32" | "s_ctz_i32_b32" => plain::<int::Ffbl>(l),
-        "s_ff1_i32_b64" | "s_ctz_i32_b64" => plain::<int::Ffbl64>(l),
-        "s_flbit_i32_b32" | "s_clz_i32_u32" => plain::<int::Ffbh>(l),
-        "s_flbit_i32_b64" | "s_clz_i32_u64" => plain::<int::Ffbh64>(l),
-        "s_flbit_i32" | "s_cls_i32" => plain::<int::Cls>(l),
-        "s_flbit_i32_i64" | "s_cls_i32_i64" => plain::<int::Cls64>(l),
-        "s_sext_i32_i8" => plain::<Sext8>(l),
-        "s_sext_i32_i16" => plain::<int::FromI16>(l),
-        "s_bitset0_b32" => plain::<Bitset0>(l),
-        "s_bitset0_b64" => plain::<Bitset064>(l),
-        "s_bitset1_b32" => plain::<Bitset1>(l),
-        "s_bitset1_b64" => plain::<Bitset164>(l),
-        "s_bitcmp0_b32" => plain::<Bitcmp0>(l),
-        "s_bitcmp0_b64" => plain::<Bitcmp064>(l),
-        "s_bitcmp1_b32" => plain::<Bitcmp1>(l),
-        "s_bitcmp1_b64" => plain::<Bitcmp164>(l),
-        "s_bitreplicate_b64_b32" => plain::<BitReplicate>(l),
-        "s_quadmask_b32" => plain::<QuadMask>(l),
-        "s_quadmask_b64" => plain::<QuadMask64>(l),
-        "s_wqm_b32" => plain::<Wqm>(l),
-        "s_wqm_b64" => plain::<Wqm64>(l),
+        "s_bfm_b32" => uniform::<int::Bfm>(l),
+        "s_bfm_b64" => uniform::<Bfm64>(l),
+        "s_bfe_u32" => uniform::<BfeU>(l),
+        "s_bfe_i32" => uniform::<BfeI>(l),
+        "s_bfe_u64" => uniform::<BfeU64>(l),
+        "s_bfe_i64" => uniform::<BfeI64>(l),
+        "s_bcnt0_i32_b32" => uniform::<Bcnt0>(l),
+        "s_bcnt0_i32_b64" => uniform::<Bcnt064>(l),
+        "s_bcnt1_i32_b32" => uniform::<Bcnt1>(l),
+        "s_bcnt1_i32_b64" => uniform::<Bcnt164>(l),
+        "s_ff0_i32_b32" => uniform::<int::Ff0>(l),
+        "s_ff0_i32_b64" => uniform::<int::Ff064>(l),
+        "s_ff1_i32_b32" | "s_ctz_i32_b32" => uniform::<int::Ffbl>(l),
+        "s_ff1_i32_b64" | "s_ctz_i32_b64" => uniform::<int::Ffbl64>(l),
+        "s_flbit_i32_b32" | "s_clz_i32_u32" => uniform::<int::Ffbh>(l),
+        "s_flbit_i32_b64" | "s_clz_i32_u64" => uniform::<int::Ffbh64>(l),
+        "s_flbit_i32" | "s_cls_i32" => uniform::<int::Cls>(l),
+        "s_flbit_i32_i64" | "s_cls_i32_i64" => uniform::<int::Cls64>(l),
+        "s_sext_i32_i8" => uniform::<Sext8>(l),
+        "s_sext_i32_i16" => uniform::<int::FromI16>(l),
+        "s_bitset0_b32" => uniform::<Bitset0>(l),
+        "s_bitset0_b64" => uniform::<Bitset064>(l),
+        "s_bitset1_b32" => uniform::<Bitset1>(l),
+        "s_bitset1_b64" => uniform::<Bitset164>(l),
+        "s_bitcmp0_b32" => uniform::<Bitcmp0>(l),
+        "s_bitcmp0_b64" => uniform::<Bitcmp064>(l),
+        "s_bitcmp1_b32" => uniform::<Bitcmp1>(l),
+        "s_bitcmp1_b64" => uniform::<Bitcmp164>(l),
+        "s_bitreplicate_b64_b32" => uniform::<BitReplicate>(l),
+        "s_quadmask_b32" => uniform::<QuadMask>(l),
+        "s_quadmask_b64" => uniform::<QuadMask64>(l),
+        "s_wqm_b32" => uniform::<Wqm>(l),
+        "s_wqm_b64" => uniform::<Wqm64>(l),
         _ => return None,
     })
 }
@@ -242,22 +242,22 @@ fn exec(
     let wide = result.value.registers().len() == 2;
     let l = d.simd;
     let (choice, swapped) = match (operation, wide) {
-        ("and", true) => (plain::<And64>(l), false),
-        ("or", true) => (plain::<Or64>(l), false),
-        ("xor", true) => (plain::<Xor64>(l), false),
-        ("nand", true) => (plain::<Nand64>(l), false),
-        ("nor", true) => (plain::<Nor64>(l), false),
-        ("xnor", true) => (plain::<Xnor64>(l), false),
-        ("andn2" | "andn1", true) => (plain::<AndNot64>(l), operation == "andn1"),
-        (_, true) => (plain::<OrNot64>(l), operation == "orn1"),
-        ("and", _) => (plain::<And>(l), false),
-        ("or", _) => (plain::<Or>(l), false),
-        ("xor", _) => (plain::<Xor>(l), false),
-        ("nand", _) => (plain::<Nand>(l), false),
-        ("nor", _) => (plain::<Nor>(l), false),
-        ("xnor", _) => (plain::<Xnor>(l), false),
-        ("andn2" | "andn1", _) => (plain::<AndNot>(l), operation == "andn1"),
-        _ => (plain::<OrNot>(l), operation == "orn1"),
+        ("and", true) => (uniform::<And64>(l), false),
+        ("or", true) => (uniform::<Or64>(l), false),
+        ("xor", true) => (uniform::<Xor64>(l), false),
+        ("nand", true) => (uniform::<Nand64>(l), false),
+        ("nor", true) => (uniform::<Nor64>(l), false),
+        ("xnor", true) => (uniform::<Xnor64>(l), false),
+        ("andn2" | "andn1", true) => (uniform::<AndNot64>(l), operation == "andn1"),
+        (_, true) => (uniform::<OrNot64>(l), operation == "orn1"),
+        ("and", _) => (uniform::<And>(l), false),
+        ("or", _) => (uniform::<Or>(l), false),
+        ("xor", _) => (uniform::<Xor>(l), false),
+        ("nand", _) => (uniform::<Nand>(l), false),
+        ("nor", _) => (uniform::<Nor>(l), false),
+        ("xnor", _) => (uniform::<Xnor>(l), false),
+        ("andn2" | "andn1", _) => (uniform::<AndNot>(l), operation == "andn1"),
+        _ => (uniform::<OrNot>(l), operation == "orn1"),
     };
     let (width, kind) = if wide { (Width::Double, PlaneKind::W64) } else { (Width::Word, PlaneKind::W32) };
     let from = d.source(source, width)?.plane;
@@ -265,7 +265,7 @@ fn exec(
     let old = if wide {
         d.pair(low, high)
     } else {
-        d.temporary(PlaneKind::W32, plain::<Mov<u32>>(l).run, [low, 0, 0, 0], 0)
+        d.temporary(PlaneKind::W32, uniform::<Mov<u32>>(l).run, [low, 0, 0, 0], 0)
     };
     let new = d.b.temp(kind);
     let scc = d.scc();
@@ -279,7 +279,7 @@ fn exec(
         }
         [a] => {
             let a = d.word(a);
-            d.alu_all(plain::<Mov<u32>>(l).run, Args { dst: [a, 0, 0, 0], src: [from, 0, 0, 0], imm: 0 });
+            d.alu_all(uniform::<Mov<u32>>(l).run, Args { dst: [a, 0, 0, 0], src: [from, 0, 0, 0], imm: 0 });
         }
         _ => {}
     };
@@ -312,7 +312,7 @@ fn get_register(d: &mut Decoder<'_, '_>, results: &[Operand]) -> Result<(), EmuE
     let [result] = results else { return Err(unsupported("it needs one result")) };
     let target = d.target(result, Width::Word)?;
     let args = Args { dst: [target.plane, 0, 0, 0], src: [from, 0, 0, 0], imm: 0 };
-    d.b.emit_main(Op::Alu(plain::<Mov<u32>>(d.simd).run, args));
+    d.b.emit_main(Op::Alu(uniform::<Mov<u32>>(d.simd).run, args));
     d.wrote(&result.value.registers());
     Ok(())
 }
