@@ -140,8 +140,17 @@ impl CodeMatch {
         self.similar && !open(0, a) && !open(1, b) && !self.one_variable(a, b)
     }
     /// Whether registers of both sides are the same variable.
-    pub fn one_variable(&self, a: u32, b: u32) -> bool {
+    fn one_variable(&self, a: u32, b: u32) -> bool {
         self.paired(a, b) || self.same_register(a, b)
+    }
+    /// Whether registers of both sides are the same variable, in a hardware register with several live
+    /// ranges.
+    pub fn live_ranges_of_one(&self, a: u32, b: u32) -> bool {
+        let several = |side: usize, r: u32| {
+            let names = &self.names[side];
+            names.get(r as usize).is_some_and(|name| names.iter().filter(|other| *other == name).count() > 1)
+        };
+        several(0, a) && several(1, b) && self.one_variable(a, b)
     }
     fn writers(&self, side: usize, register: u32) -> &[u32] {
         self.writers[side].get(register as usize).map_or(&[], |w| w)

@@ -353,11 +353,15 @@ impl<'a> Walk<'a> {
         };
         // Two atomics need no barrier between them: which comes first may differ.
         let order = atomic(there, other) && atomic(readers[other], other);
+        let (before, after) = (name(other), name(1 - other));
         let (class, what) = match order {
-            true => (CauseClass::Order, "runs these two atomics in the opposite order"),
-            false => (CauseClass::Stale, "reads the word before it is written"),
+            true => (CauseClass::Order, format!("{before} runs these two atomics in the opposite order")),
+            false => (
+                CauseClass::Stale,
+                format!("{before} reads the word before this write, and {after} reads it after the write"),
+            ),
         };
-        self.find(pair, class, 1, readers.map(Some), format!("{} {what}", name(other)));
+        self.find(pair, class, 1, readers.map(Some), what);
         if let Some(found) = self.found.last_mut() {
             found.other = Some((other, there));
         }
@@ -751,10 +755,10 @@ impl<'a> Walk<'a> {
     }
     /// The values come from instructions that are not each other's.
     fn unmatched(&mut self, pair: usize, p: &Pair, at: [At; 2], n: [usize; 2]) {
-        // Which of the writes of a variable a thread executes depends on its path.
+        // Which of the writes of a hardware register a thread executes depends on its path.
         let register = |s: usize| self.flows[s].instruction(at[s])?.results.get(n[s]).copied();
         let registers = register(0).zip(register(1));
-        let path = registers.is_some_and(|(a, b)| self.code.one_variable(a, b));
+        let path = registers.is_some_and(|(a, b)| self.code.live_ranges_of_one(a, b));
         if path && self.counterpart(pair, p) || self.origins(pair, p) {
             return;
         }
