@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::programs::{folder, prlx, program, program_with};
+use crate::programs::{comparison, folder, prlx, program, program_with};
 
 #[test]
 fn a_program_s_wrong_number_has_a_cause() {
@@ -142,6 +142,24 @@ fn launches_without_a_recording_are_compared_by_their_memory() {
         assert!(out.contains(&format!("culprit launch {wrong}")), "{out}{err}");
         assert!(err.contains("to digest the memory of"), "{err}");
     }
+}
+
+/// Launches that wait for others are digested before their memory or their stream goes away, and are written
+/// although nobody waits for them.
+#[test]
+fn launches_that_nobody_waits_for_are_digested() {
+    let folder = folder("captured", "unwaited");
+    let Some(unwaited) = program(&folder, "unwaited") else { return };
+    let verdicts = |last: &str| {
+        let (a, b) = (format!("{unwaited} 2"), format!("{unwaited} {last}"));
+        let report = comparison(&folder, &["--a", &a, "--b", &b]);
+        let launches = report["launches"].as_array().unwrap().clone();
+        launches.iter().map(|l| l["verdict"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    // Launches without pointers have no memory that could be compared.
+    assert_eq!(verdicts("2"), ["same", "same", "same", "unknown", "unknown"]);
+    // What the launch left follows from its parameter, which differs.
+    assert_eq!(verdicts("3"), ["same", "same", "unknown", "unknown", "unknown"]);
 }
 
 /// A fault ends the context, and with it what was recorded of all launches that were not copied yet. The side
