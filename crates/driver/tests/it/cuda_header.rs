@@ -17,7 +17,7 @@ fn header() -> Option<String> {
 }
 
 /// Types that are pointers themselves.
-const HANDLES: [&str; 11] = [
+const HANDLES: [&str; 12] = [
     "CUcontext",
     "CUmodule",
     "CUfunction",
@@ -29,6 +29,7 @@ const HANDLES: [&str; 11] = [
     "CUgraph",
     "CUgraphNode",
     "CUgraphExec",
+    "CUmemoryPool",
 ];
 
 /// What a C type is in the table.
