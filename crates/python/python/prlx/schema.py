@@ -443,6 +443,9 @@ class LaunchReport(Protocol):
     digests_agree: bool
     """Whether the digests of all memory that the launch can write are known and equal afterwards."""
 
+    digests_differ: bool
+    """Whether digests of the same memory after the launch are known on both sides, and differ."""
+
     dilation: list[float | None]
     """By side: work with recording over work without; `None` if not measured."""
 
