@@ -15,6 +15,7 @@ pub mod instrument_vs_observe;
 #[path = "../../crates/cli/tests/cases/lane_runs.rs"]
 pub mod lane_runs;
 pub mod launch_file;
+pub mod memory_changes;
 pub mod probe_program;
 pub mod ptx_read;
 pub mod timeline_read;

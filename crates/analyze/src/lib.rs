@@ -16,6 +16,7 @@
 //! | [`view`] | what viewers show around a finding |
 //! | [`runs`] | the outcomes of many runs of one launch or program |
 
+mod accept;
 mod align;
 mod builds;
 pub mod cause;

@@ -15,6 +15,7 @@
 //! | [`files`] | reads input files and writes output files |
 //! | [`decode`] | decodes what a kernel recorded into streams of warps |
 //! | [`digest`] | digests of memory |
+//! | [`memory_changes`] | what a launch changed in memory |
 //! | [`occupancy`] | how many threads of an SM fit into its register file |
 //! | [`workers`] | the worker threads of this process |
 //! | [`session`] | recordings of whole programs |
@@ -35,6 +36,7 @@ mod error;
 pub mod files;
 pub mod job;
 mod launch_file;
+pub mod memory_changes;
 pub mod npy;
 pub mod occupancy;
 pub mod queue;

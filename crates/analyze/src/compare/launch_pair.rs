@@ -70,7 +70,8 @@ pub(super) fn compare_launches<'a>(
     let all = differences(true);
     out.culprit = culprit::culprit([la, lb], &all);
     let digested = [la, lb].into_iter().all(culprit::digested);
-    out.digests_differ = all.iter().any(|d| d.what == LaunchPart::Output);
+    let comparable = culprit::comparable([la, lb]);
+    out.digests_differ = all.iter().any(|d| d.what == LaunchPart::Output) || digested && !comparable;
     out.digests_agree = digested && !out.digests_differ;
     out.differences = if options.digest_differences { all } else { differences(false) };
     out.padding = culprit::padding([ma, mb], [la, lb], &out.differences);

@@ -1,5 +1,7 @@
 //! Finds the launch at which a difference began: its inputs are known and equal, and its outputs differ.
 
+use std::collections::BTreeSet;
+
 use prlx_trace::Launch;
 use prlx_trace::kernel::Module;
 use prlx_trace::launch::Pointee;
@@ -33,6 +35,13 @@ pub(crate) fn digested(l: &Launch) -> bool {
     let pointees = l.pointees.iter().all(|p| p.after.is_some() && p.digested == p.bytes);
     let some = buffers.peek().is_some() || !l.pointees.is_empty();
     some && buffers.all(|after| after.is_some()) && pointees && l.undigested.is_none()
+}
+
+/// Whether the digests of both launches are of equally much memory behind the same pointers.
+pub(crate) fn comparable(launches: [&Launch; 2]) -> bool {
+    let ranges =
+        |l: &Launch| -> BTreeSet<(u32, u64)> { l.pointees.iter().map(|p| (p.offset, p.digested)).collect() };
+    ranges(launches[0]) == ranges(launches[1])
 }
 
 /// Whether all inputs of a launch are known. Memory behind pointers inside buffers is never known, nor are

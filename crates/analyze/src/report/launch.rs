@@ -25,11 +25,15 @@ pub const DECIDED_AS_OTHERS: &str = "hashes of its decisions differ, or have no 
 pub const UNRECORDED: &str = "decisions were not recorded, and all memory behind the parameters is equal by digest \
      (--strict: unknown)";
 
+/// The note on launches that neither side recorded, and whose memory has been copied.
+pub const CHANGED_ALIKE: &str = "decisions were not recorded, and all that it changed in the memory behind the \
+     parameters is equal (--strict: unknown)";
+
 /// End of the gap of launches of kernels that the user matched although their names differ.
 pub const OTHER_NAMES: &str = " have different names, and are compared as one kernel";
 
 /// Notes that a report of launches that are the same has once, with the number of these launches.
-pub const NOTES_OF_SAME: [&str; 3] = [HASHED_FOR_ROOM, DECIDED_AS_OTHERS, UNRECORDED];
+pub const NOTES_OF_SAME: [&str; 4] = [HASHED_FOR_ROOM, DECIDED_AS_OTHERS, UNRECORDED, CHANGED_ALIKE];
 
 data! {
     /// Two launches, compared.
@@ -95,7 +99,8 @@ data! {
         /// Whether the digests of all memory that the launch can write are known and equal afterwards.
         #[cfg_attr(feature = "serde", serde(default))]
         digests_agree: bool,
-        /// Whether digests of the same memory after the launch are known on both sides, and differ.
+        /// Whether digests of memory after the launch are known on both sides and differ, or are of memory of
+        /// other sizes.
         #[cfg_attr(feature = "serde", serde(default))]
         digests_differ: bool,
         /// Why nothing tells whether both sides left the same in memory, in the words of the gap; `None` if

@@ -32,8 +32,8 @@ pub use coverage::{Coverage, Elements, Lanes, Sites, Visits, Warps};
 pub use evidence::{OperandCell, OperandColumn, OperandRow, Operands, SliceNode};
 pub use finding::{Finding, HashInfo, LaneAt, Mask, TripInfo, WarpHit, WarpPlace};
 pub use launch::{
-    DECIDED_AS_OTHERS, Differing, Fault, HASHED_FOR_ROOM, LaunchDifference, LaunchReport, NOTES_OF_SAME,
-    OTHER_NAMES, UNRECORDED, Uncompared,
+    CHANGED_ALIKE, DECIDED_AS_OTHERS, Differing, Fault, HASHED_FOR_ROOM, LaunchDifference, LaunchReport,
+    NOTES_OF_SAME, OTHER_NAMES, UNRECORDED, Uncompared,
 };
 pub use output::{DifferenceMap, ElementDifference, Output, place};
 pub use path_view::{AlignedStep, LaneRow, OpenScope, PathView, Scope, StepMatch};

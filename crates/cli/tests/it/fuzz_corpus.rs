@@ -39,6 +39,6 @@ macro_rules! targets {
 }
 
 targets! {
-    amd_object amdgpu_inst checks image_read instrument_vs_observe launch_file probe_program
-    ptx_read timeline_read trace_read tracks_read v1_read
+    amd_object amdgpu_inst checks image_read instrument_vs_observe launch_file memory_changes
+    probe_program ptx_read timeline_read trace_read tracks_read v1_read
 }

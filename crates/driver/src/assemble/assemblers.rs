@@ -15,7 +15,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use crate::assemble::cache::Cache;
 use crate::assemble::register_budget::{RegisterBudget, thread_resources, with_register_limits};
-use crate::assemble::search::{find_program, path_from_variable};
+use crate::assemble::search::{find_program, path_from_variable, triton_assemblers};
 use crate::assemble::tool::{AssembleError, Assembler, OPTIONS};
 
 /// Environment variable: the only assembler to use, `ptxas`, `nvjitlink` or `driver`.
@@ -64,6 +64,17 @@ impl Assemblers {
             tools.extend(places.iter().find_map(|p| Assembler::jit_link(p)));
         }
         Assemblers { tools, cache: Cache::of_user() }
+    }
+
+    /// The assemblers that Triton uses in this process; none before it is loaded, or if the environment
+    /// chooses another tool than `ptxas`.
+    pub fn of_triton() -> Vec<Assembler> {
+        let wanted = env::var(VARIABLE).unwrap_or_default();
+        if !matches!(wanted.as_str(), "" | "ptxas") {
+            return Vec::new();
+        }
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
+        triton_assemblers(&maps).iter().filter_map(|path| Assembler::ptxas(path)).collect()
     }
 
     /// Assembles instrumented `ptx` within a register budget. Kernels that would have to spill to stay within

@@ -12,7 +12,7 @@
 //! Both copies wait for the device, so launches of the program lose their overlap.
 
 use super::calls::pointer;
-use super::pointee_digest::shares;
+use super::pointee_digest::{range_end, shares, starts};
 use crate::cuda::library::open::Library;
 use crate::cuda::library::pointers::PointerLookup;
 use crate::launch_file::CapturedBuffer;
@@ -34,23 +34,13 @@ pub fn before(
         let mut found = PointerLookup::new(library).pointers(params, places);
         // The driver copies host memory that it does not know about only by other calls.
         found.retain(|(_, _, info)| info.readable && (info.kind == pointer::DEVICE || info.managed));
-        let mut starts: Vec<u64> = found.iter().map(|f| f.1).collect();
-        starts.sort_unstable();
-        starts.dedup();
-        let end = |address: u64, end: u64| {
-            let next = starts.get(starts.partition_point(|s| *s <= address)).copied();
-            next.map_or(end, |next| next.min(end))
-        };
-        let mut sizes = vec![0; starts.len()];
-        for (_, address, info) in &found {
-            if let Ok(i) = starts.binary_search(address) {
-                sizes[i] = end(*address, info.end) - address;
-            }
-        }
+        let starts = starts(found.iter());
+        let size = |(start, end): &(u64, u64)| range_end(&starts, *start, *end) - start;
+        let sizes: Vec<u64> = starts.iter().map(size).collect();
         let copied = shares(most, &sizes);
         library.synchronize()?;
         let copy = |(offset, address, info): (u32, u64, super::PointerInfo)| {
-            let i = starts.partition_point(|s| *s < address);
+            let i = starts.partition_point(|(start, _)| *start < address);
             let (size, bytes) = (sizes.get(i).copied(), copied.get(i).copied());
             let mut before = vec![0; usize::try_from(bytes.unwrap_or_default()).unwrap_or_default()];
             library.read(address, &mut before)?;

@@ -25,6 +25,6 @@ pub use options::{LaunchFilterState, NVTX_LIBRARY, Options, VARIABLE, Zoom};
 pub use part::{LaunchBound, LaunchPart, LaunchPartState, RangePattern};
 pub use pattern::KernelPattern;
 pub use process_file::{
-    LIVE_EXTENSION, LOST, MODULE_NOT_REWRITTEN, NO_ROOM, ProcessFile, capture_folder, captured_launch,
-    create_process_file, map_file, this_process,
+    CHANGES_EXTENSION, LIVE_EXTENSION, LOST, MODULE_NOT_REWRITTEN, NO_ROOM, ProcessFile, capture_folder,
+    captured_launch, create_process_file, map_file, memory_changes_file, this_process,
 };

@@ -74,6 +74,9 @@ pub struct Options {
     /// Maximum bytes of memory per launch to copy, before and after it, into a launch file: the memory that
     /// its parameters point to. `None` means that no launch is captured.
     pub capture: Option<u64>,
+    /// Maximum bytes of memory per launch without PTX to copy, before and after it, to find what it changed;
+    /// `None` means that this is not wanted.
+    pub memory_changes: Option<u64>,
     /// Whether nothing but the captures is of interest: launches that are captured record no streams.
     pub only_capture: bool,
     /// At level `fingerprint`: whether hashes of all streams of a launch are kept instead of the streams.
@@ -116,6 +119,7 @@ impl Options {
             digest: None,
             batched_digests: false,
             capture: None,
+            memory_changes: None,
             only_capture: false,
             launch_hashes: false,
             keep_ptx: true,
@@ -183,6 +187,7 @@ impl Options {
             digest: self.digest,
             batched_digests: self.batched_digests,
             capture: self.capture,
+            memory_changes: self.memory_changes,
             only_capture: self.only_capture,
             launch_hashes: self.launch_hashes,
             keep_ptx: self.keep_ptx,
@@ -263,6 +268,7 @@ impl Options {
             digest: w.digest,
             batched_digests: w.batched_digests,
             capture: w.capture,
+            memory_changes: w.memory_changes,
             only_capture: w.only_capture,
             launch_hashes: w.launch_hashes,
             keep_ptx: w.keep_ptx,
@@ -309,6 +315,8 @@ struct SerializedOptions {
     batched_digests: bool,
     #[serde(default)]
     capture: Option<u64>,
+    #[serde(default)]
+    memory_changes: Option<u64>,
     #[serde(default)]
     only_capture: bool,
     #[serde(default)]
@@ -434,6 +442,7 @@ mod tests {
             host_memory: 2,
             digest: Some(1 << 28),
             capture: Some(5),
+            memory_changes: Some(6),
             only_capture: true,
             launch_hashes: true,
             zoom: Some(Zoom {

@@ -31,6 +31,9 @@ pub const MODULE_NOT_REWRITTEN: &str = "its module was not rewritten";
 /// Begin of the extension of a folder that holds a captured launch. The launch's number follows.
 const CAPTURE_PREFIX: &str = "launch-";
 
+/// Extension of files with what a launch changed in memory.
+pub const CHANGES_EXTENSION: &str = "changes";
+
 /// Number of bytes at the start of a file that always include the description of the process.
 const FRONT: usize = 64 << 10;
 
@@ -101,6 +104,11 @@ pub fn this_process() -> Process {
 /// Folder of a captured launch of the process with this recording.
 pub fn capture_folder(recording: &Path, launch: u64) -> PathBuf {
     recording.with_extension(format!("{CAPTURE_PREFIX}{launch}"))
+}
+
+/// File with the [memory changes](crate::memory_changes) of a launch of the process with this recording.
+pub fn memory_changes_file(recording: &Path, launch: u64) -> PathBuf {
+    recording.with_extension(format!("{launch}.{CHANGES_EXTENSION}"))
 }
 
 /// Number of the launch that a folder holds, if it is the folder of a captured launch.

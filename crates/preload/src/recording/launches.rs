@@ -39,7 +39,7 @@ const ONLY_CAPTURED: &str = "only its memory was wanted";
 pub type Params = (Vec<u8>, ParamLayout);
 
 /// Records a launch of a kernel that is not rewritten, by its name if that is known: its shape and, if the
-/// session asks for them, digests, but no streams. `why` says why it is not rewritten. `params` returns its
+/// session asks for them, digests or what it changes in memory, but no streams. `why` says why it is not rewritten. `params` returns its
 /// parameters if the driver knows them.
 pub fn record_unchanged(
     real: &Functions,
@@ -65,7 +65,8 @@ pub fn record_unchanged(
         let skipped = lock(&session.digest_filter).skip_reason(session.options, selected, number, start);
         if skipped.is_none() { session.current_context(real) } else { None }
     };
-    let context = session.options.digest.filter(|_| in_part).and_then(|_| digesting_context());
+    let copied = session.options.digest.or(session.options.memory_changes);
+    let context = copied.filter(|_| in_part).and_then(|_| digesting_context());
     let params = context.as_ref().and_then(|_| params());
     let params_known = params.is_some();
     let (bytes, layout) = params.unwrap_or_default();
@@ -73,7 +74,7 @@ pub fn record_unchanged(
     launch.args =
         unnamed_params(&layout).map(|p| ArgInfo { name: p.name, ty: p.ty, ..ArgInfo::default() }).collect();
     launch.params = bytes;
-    let mut digested = false;
+    let (mut digested, mut capture) = (false, None);
     launch.skipped = Some(why.to_owned());
     launch.window = None;
     if let Some(context) = context {
@@ -86,13 +87,16 @@ pub fn record_unchanged(
                 session.digest_queue.add_to_batch(digests, launch, foreign, &layout);
                 return Some(HiddenParam::Unrecorded { number, stream, capture: None });
             }
-            (true, _) => digested = session.begin_digest(&context, &mut launch, stream, &layout),
+            (true, _) => {
+                digested = session.begin_digest(&context, &mut launch, stream, &layout);
+                capture = session.begin_changes(name, &launch, &layout);
+            }
         }
     }
     if let Some((launch, streams)) = session.digest_queue.ended(launch, Streams::default()) {
         session.append(&launch, &streams);
     }
-    digested.then_some(HiddenParam::Unrecorded { number, stream, capture: None })
+    (digested || capture.is_some()).then_some(HiddenParam::Unrecorded { number, stream, capture })
 }
 
 /// A launch that is being recorded, until [`launch_queued`] gets it.

@@ -1,10 +1,14 @@
 //! Assembles rewritten PTX so that it runs wherever the program's own code runs.
+//!
+//! A program's machine code may come from another assembler than this machine's: Triton brings its own. The
+//! one that makes the program's code from its PTX assembles the rewritten PTX as well, because another one
+//! may need more registers.
 
 use std::collections::BTreeMap;
-use std::sync::LazyLock;
+use std::sync::{LazyLock, Mutex, OnceLock, PoisonError};
 
 use prlx_driver::assemble::{
-    AssembleError, Assemblers, RegisterBudget, thread_resources, threads_lost, uses_setmaxnreg,
+    AssembleError, Assembler, Assemblers, RegisterBudget, thread_resources, threads_lost, uses_setmaxnreg,
 };
 use prlx_driver::occupancy::{registers_per_thread, threads_per_sm};
 use prlx_instrument::Rewrite;
@@ -17,6 +21,26 @@ use crate::rewrite::source::Source;
 const MAX_CTA_THREADS: u32 = 1024;
 
 static ASSEMBLERS: LazyLock<Assemblers> = LazyLock::new(Assemblers::find);
+
+/// Triton's assemblers, once it is loaded.
+static OF_TRITON: OnceLock<Vec<Assembler>> = OnceLock::new();
+
+/// The assembler that has made the machine code of the program's last module that was proved exact.
+static LAST_PROVED: Mutex<Option<&'static Assembler>> = Mutex::new(None);
+
+/// The assemblers of this machine and of Triton, that which made the program's last module first.
+pub(super) fn assemblers() -> Vec<&'static Assembler> {
+    let last = *LAST_PROVED.lock().unwrap_or_else(PoisonError::into_inner);
+    let of_triton = match OF_TRITON.get() {
+        Some(found) => found.as_slice(),
+        None => match Assemblers::of_triton() {
+            found if found.is_empty() => &[][..],
+            found => OF_TRITON.get_or_init(|| found).as_slice(),
+        },
+    };
+    let others = ASSEMBLERS.tools.iter().chain(of_triton);
+    last.into_iter().chain(others.filter(|tool| last.is_none_or(|last| !std::ptr::eq(*tool, last)))).collect()
+}
 
 /// Versions of the assemblers on this machine, as they report them.
 pub fn tools() -> impl Iterator<Item = &'static str> {
@@ -64,7 +88,8 @@ pub(super) fn original_code(rewrite: &Rewrite, source: &Source, options: &[Strin
 }
 
 /// Assembles rewritten PTX. Every launch that fits the `original` code fits the result too. Returns `None` if
-/// there is no suitable assembler and the driver has to assemble it.
+/// there is no suitable assembler and the driver has to assemble it. Assemblers are tried in the order of
+/// `tools`.
 ///
 /// # Errors
 /// If an assembler rejects the code, or the code needs too many registers for the kernel's CTAs.
@@ -72,12 +97,12 @@ pub(super) fn assemble_rewrite(
     rewrite: &Rewrite,
     source: &Source,
     original: Option<&[u8]>,
-    options: &[String],
+    (options, tools): (&[String], &[&Assembler]),
 ) -> Result<Option<Vec<u8>>, String> {
     let limits = cta_limits(&rewrite.module);
     let limit = |code: &[u8]| original.and_then(|original| register_limit(original, code, &limits));
     let budget = RegisterBudget::of(&rewrite.plan, original);
-    for tool in &ASSEMBLERS.tools {
+    for tool in tools {
         match ASSEMBLERS.assemble_rewritten(tool, &rewrite.text, budget, source.target, options) {
             Ok(code) => {
                 let Some(most) = limit(&code) else {
@@ -113,9 +138,14 @@ fn register_limit(original: &[u8], code: &[u8], limits: &BTreeMap<&str, u32>) ->
     too_large.min()
 }
 
-/// Whether the unchanged PTX assembles to the machine code that the program would have run.
-pub(super) fn is_exact(source: &Source, options: &[String]) -> bool {
-    let (Some(original), Some(tool)) = (&source.code, ASSEMBLERS.tools.first()) else { return false };
-    let again = ASSEMBLERS.assemble(tool, &source.ptx, source.target, options);
-    again.is_ok_and(|code| source::same_code(original, &code))
+/// The assembler that makes the machine code that the program would have run from the unchanged PTX.
+pub(super) fn proved_assembler(source: &Source, options: &[String]) -> Option<&'static Assembler> {
+    let original = source.code.as_deref()?;
+    let is_exact = |tool: &&Assembler| {
+        let again = ASSEMBLERS.assemble(tool, &source.ptx, source.target, options);
+        again.is_ok_and(|code| source::same_code(original, &code))
+    };
+    let proved = assemblers().into_iter().find(is_exact)?;
+    *LAST_PROVED.lock().unwrap_or_else(PoisonError::into_inner) = Some(proved);
+    Some(proved)
 }

@@ -4,7 +4,7 @@
 //! - A module that cannot be rewritten, or whose rewritten code might not run where the original runs, stays
 //!   unchanged, with a reason.
 //! - Fidelity `exact` is proved: PRLX assembles the unchanged PTX and compares its machine code with the
-//!   program's.
+//!   program's. The same assembler makes the rewritten code.
 //!
 //! # Limitations
 //! Without an assembler on this machine, the driver gets rewritten PTX. What the driver would make of the
@@ -13,7 +13,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use prlx_driver::assemble::thread_resources;
+use prlx_driver::assemble::{Assembler, thread_resources};
 use prlx_driver::occupancy::keep_occupancy;
 use prlx_instrument::Rewrite;
 use prlx_isa::ptx::with_optional_lines;
@@ -23,7 +23,9 @@ use prlx_probe::diagnostics;
 use prlx_trace::kernel::Fidelity;
 
 use crate::log;
-use crate::rewrite::assembly::{AssembledRewrite, assemble_rewrite, is_exact, original_code};
+use crate::rewrite::assembly::{
+    AssembledRewrite, assemble_rewrite, assemblers, original_code, proved_assembler,
+};
 use crate::rewrite::source::Source;
 use crate::rewritten_module::Module;
 use crate::session_options::options as session_options;
@@ -60,21 +62,28 @@ pub fn replacement(source: Source, more: &[String]) -> Result<Replacement, Strin
     let options: Vec<String> = source.options.iter().chain(more).cloned().collect();
     let original = original_code(&first, &source, &options);
     let original = original.as_deref();
-    let (assembled, exact) = std::thread::scope(|scope| {
-        let proof =
-            (source.fidelity == Fidelity::Unproven).then(|| scope.spawn(|| is_exact(&source, &options)));
+    let assemble_with = |first: Rewrite, tools: &[&Assembler]| {
         let assemble = |rewrite: Rewrite| {
-            let code = assemble_rewrite(&rewrite, &source, original, &options);
+            let code = assemble_rewrite(&rewrite, &source, original, (&options, tools));
             code.map(|code| AssembledRewrite { rewrite, code })
         };
         let lean = || program.with_fewer_registers().and_then(|lean| rewrite(&lean).and_then(assemble).ok());
-        let assembled =
-            assemble(first).map(|first| keep_occupancy(first, lean, |made| made.threads_lost(original)));
-        (assembled, proof.is_some_and(|p| p.join().unwrap_or(false)))
+        assemble(first).map(|first| keep_occupancy(first, lean, |made| made.threads_lost(original)))
+    };
+    let tools = assemblers();
+    let (assembled, proved) = std::thread::scope(|scope| {
+        let unproven = source.fidelity == Fidelity::Unproven;
+        let proof = unproven.then(|| scope.spawn(|| proved_assembler(&source, &options)));
+        (assemble_with(first, &tools), proof.and_then(|p| p.join().ok().flatten()))
     });
-    let AssembledRewrite { rewrite, code } = assembled?;
+    let used = tools.first().copied();
+    let other = proved.filter(|proved| used.is_none_or(|used| !std::ptr::eq(*proved, used)));
+    let AssembledRewrite { rewrite, code } = match other {
+        Some(proved) => assemble_with(rewrite(&program)?, &[proved]).or(assembled)?,
+        None => assembled?,
+    };
     let unavailable = unavailable(&program, &rewrite);
-    let fidelity = if exact { Fidelity::Exact } else { source.fidelity };
+    let fidelity = if proved.is_some() { Fidelity::Exact } else { source.fidelity };
     let mut plan = rewrite.plan;
     let image: Arc<[u8]> = match code {
         Some(code) => {

@@ -245,6 +245,19 @@ fn images_that_nvcc_makes() {
             );
         }
     }
+    // Another assembler of the same machine, as Triton has, makes other code.
+    let Some(own) = nvidia("../../triton/backends/nvidia/bin/ptxas") else { return };
+    let image = folder.0.join("triton.cubin");
+    let made =
+        Command::new(&own).args(["-arch=sm_90", "-lineinfo", "-o"]).arg(&image).arg(folder.ptx()).status();
+    assert!(made.unwrap().success());
+    let words = ["data", image.to_str().unwrap()];
+    let with_triton = [&env[..], &[("TRITON_PTXAS_PATH", own.to_str().unwrap())]].concat();
+    for (env, fidelity) in [(&env[..], "unproven"), (&with_triton, "exact")] {
+        let (out, log) = alike(&folder, &program, &words, env);
+        let wanted = format!("module saxpy: 1 of 1 kernels rewritten, {fidelity}, for sm_90;");
+        assert!(out.contains("bias of 4 bytes") && log.contains(&wanted), "{out} {log}");
+    }
     // PTX for an earlier architecture beside machine code that keeps none: the mock can't run that, but it is
     // found out.
     let lower = format!("-fatbin {real} -gencode arch=compute_80,code=compute_80");

@@ -4,6 +4,7 @@
 mod arguments;
 mod before;
 mod captured;
+mod changes;
 mod chosen_ctas;
 mod explain;
 mod launch_files;

@@ -5,7 +5,8 @@
 //! thousand times. So both programs first run at level `fingerprint`, with digests of the memory behind
 //! launches that have no hashes. Launches with equal hashes or digests are the same. If the others are too
 //! many to look at each, or have no hashes, one more run digests their memory before and after each. Then the
-//! first ones of each kernel are recorded at level `path`, which also captures their memory.
+//! first ones of each kernel are recorded at level `path`, which also captures their memory. Of launches
+//! without PTX that are still in doubt, what they changed in memory is compared.
 //!
 //! # Invariants
 //! - A launch is `same` only if its decisions, or those of other launches of its kernel, were compared, and
@@ -26,6 +27,7 @@ use prlx_driver::session::{KernelPattern, LOST, LaunchPart, Options, Session};
 use prlx_trace::Level;
 
 use super::captured::Captures;
+use super::changes::compare_memory_changes;
 use super::launch_files::CompareOptions;
 use super::program_runs::Recorded;
 use super::stored_values::launches;
@@ -95,6 +97,9 @@ pub(super) fn look_closer<'a>(
         digest_launches_in_doubt(report, recorded, (kernels, part))?;
     }
     let culprit = report.launches.iter().position(|l| l.culprit && l.verdict != Verdict::Same);
+    if recorded.session.digest.is_none() && recorded.options.outputs && !recorded.options.diff.strict {
+        compare_memory_changes(report, recorded, culprit, &options(recorded.session))?;
+    }
     let chosen = choose(&report.launches, culprit);
     // Numbers decide, if they can be had: they may be within a tolerance.
     if recorded.session.digest.is_none() {

@@ -1,7 +1,8 @@
 //! Prepares the folder that a program's recording goes into, and removes what an earlier recording left.
 //!
 //! # Invariants
-//! - Only files that PRLX writes are ever removed: the index, recordings of processes, and captured launches.
+//! - Only files that PRLX writes are ever removed: the index, recordings of processes, captured launches, and
+//!   what launches changed in memory.
 //! - A folder with anything else in it is never written to.
 
 use std::ffi::OsStr;
@@ -10,7 +11,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use prlx_driver::session::{INDEX, LIVE_EXTENSION, Session, captured_launch};
+use prlx_driver::session::{CHANGES_EXTENSION, INDEX, LIVE_EXTENSION, Session, captured_launch};
 use prlx_driver::{Error, ErrorKind};
 
 /// Makes the folder, or takes one that is empty or holds the index of a recording without processes, and
@@ -54,7 +55,8 @@ pub fn remove_recording(path: &Path) -> Result<()> {
     };
     let extension = |file: &Path| file.extension().and_then(OsStr::to_str).unwrap_or_default().to_owned();
     let own = |file: &Path| {
-        file.is_file() && (file.ends_with(INDEX) || ["prlx", LIVE_EXTENSION].contains(&&*extension(file)))
+        let extensions = ["prlx", LIVE_EXTENSION, CHANGES_EXTENSION];
+        file.is_file() && (file.ends_with(INDEX) || extensions.contains(&&*extension(file)))
     };
     let of_capture = |file: &Path| file.is_file() && ["toml", "ptx", "npy"].contains(&&*extension(file));
     let mut files = Vec::new();

@@ -130,8 +130,12 @@ impl PointerLookup {
         }
         let asked = self.library.pointer_info(value);
         match asked {
-            Some(info) => self.known.insert(info.from, info).map(drop).unwrap_or_default(),
-            None => drop(self.unknown.insert(value)),
+            Some(info) => {
+                self.known.insert(info.from, info);
+            }
+            None => {
+                self.unknown.insert(value);
+            }
         }
         asked
     }

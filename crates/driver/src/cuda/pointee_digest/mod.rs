@@ -363,18 +363,14 @@ impl Digests {
         let ours = |info: &PointerInfo| {
             info.kind == pointer::DEVICE && !info.managed && info.device == self.device && info.readable
         };
-        let starts = |found: &mut dyn Iterator<Item = &(u32, u64, PointerInfo)>| {
-            let all: BTreeMap<u64, u64> = found.filter(|f| ours(&f.2)).map(|f| (f.1, f.2.end)).collect();
-            all.into_iter().collect::<Vec<_>>()
-        };
-        let all = starts(&mut found.iter().flatten());
+        let all = starts(found.iter().flatten().filter(|f| ours(&f.2)));
         let times = launches.len().clamp(1, SHARED);
         let taken = &all[..all.len().min(MOST_RANGES * times)];
         let size = |(start, end): &(u64, u64)| range_end(&all, *start, *end) - start;
         let sizes: Vec<u64> = taken.iter().map(size).collect();
         let digested = shares(self.most.saturating_mul(times as u64), &sizes);
         let pointees = found.iter().map(|found| {
-            let own = starts(&mut found.iter());
+            let own = starts(found.iter().filter(|f| ours(&f.2)));
             let pointee = |(offset, value, info): &(u32, u64, PointerInfo)| {
                 let end = range_end(&own, *value, info.end);
                 let position = |at: u64| taken.partition_point(|(start, _)| *start < at);
@@ -392,9 +388,15 @@ impl Digests {
     }
 }
 
+/// Values of pointers, ascending, each once, with the end of its allocation.
+pub(super) fn starts<'a>(found: impl Iterator<Item = &'a (u32, u64, PointerInfo)>) -> Vec<(u64, u64)> {
+    let all: BTreeMap<u64, u64> = found.map(|(_, value, info)| (*value, info.end)).collect();
+    all.into_iter().collect()
+}
+
 /// The end of the range of a pointer into an allocation that ends at `end`: where the next of `starts`
 /// begins, or the end of the allocation.
-fn range_end(starts: &[(u64, u64)], value: u64, end: u64) -> u64 {
+pub(super) fn range_end(starts: &[(u64, u64)], value: u64, end: u64) -> u64 {
     let next = starts.get(starts.partition_point(|(start, _)| *start <= value));
     next.map_or(end, |(next, _)| (*next).min(end))
 }
