@@ -19,9 +19,7 @@
 
 use std::collections::BTreeMap;
 
-use xxhash_rust::xxh3::xxh3_64;
-
-use crate::launch_file::CapturedBuffer;
+use crate::random::GOLDEN;
 
 /// Bytes of a block.
 pub const BLOCK: usize = 512;
@@ -37,13 +35,15 @@ pub struct MemoryChanges {
 
 /// What a launch changed behind one pointer.
 #[derive(Clone, PartialEq, Eq, Debug)]
-struct RangeChanges {
+pub struct RangeChanges {
     /// Byte offset of the pointer in the parameter buffer.
     offset: u64,
     /// Bytes from the pointer to the next one, or to the end of the allocation.
     size: u64,
     /// Of these, how many were copied.
     copied: u64,
+    /// Digest of the content before the launch.
+    before: u64,
     /// By block: hash of its content after the launch.
     hashes: Vec<u64>,
     /// Blocks with changes, by number.
@@ -72,36 +72,25 @@ pub enum ChangesCompared {
         at: u64,
         /// By side: this word.
         words: [u32; 2],
+        /// Whether all memory behind the pointers was equal before the launch.
+        same_before: bool,
     },
     /// This cannot be told, for this reason.
     Unknown(String),
 }
 
 impl MemoryChanges {
-    /// What a launch changed in these buffers. Buffers whose content after the launch is not known count as
-    /// not copied.
-    pub fn of(buffers: &[CapturedBuffer]) -> MemoryChanges {
-        let range = |b: &CapturedBuffer| {
-            let after = b.after.as_deref().unwrap_or_default();
-            let before = b.before.get(..after.len()).unwrap_or_default();
-            let blocks = before.chunks(BLOCK).zip(after.chunks(BLOCK)).zip(0..);
-            let changed = blocks.filter(|((before, after), _)| before != after);
-            RangeChanges {
-                offset: b.offset.into(),
-                size: b.size,
-                copied: before.len() as u64,
-                hashes: after.chunks(BLOCK).map(xxh3_64).collect(),
-                changed: changed.map(|((before, after), i)| (i, ChangedBlock::of(before, after))).collect(),
-            }
-        };
-        MemoryChanges { ranges: buffers.iter().map(range).collect() }
+    /// What a launch changed in these ranges.
+    pub fn new(ranges: Vec<RangeChanges>) -> MemoryChanges {
+        MemoryChanges { ranges }
     }
 
     /// The bytes of the file.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut words = vec![MAGIC, self.ranges.len() as u64];
         for range in &self.ranges {
-            words.extend([range.offset, range.size, range.copied, range.changed.len() as u64]);
+            let changes = range.changed.len() as u64;
+            words.extend([range.offset, range.size, range.copied, range.before, changes]);
             words.extend(&range.hashes);
             for (number, block) in &range.changed {
                 words.push(*number);
@@ -152,7 +141,14 @@ impl MemoryChanges {
             match compared {
                 ChangesCompared::Equal => {}
                 ChangesCompared::Unknown(_) => result = compared,
-                ChangesCompared::Differ { .. } => return compared,
+                ChangesCompared::Differ { param_offset, at, words, .. } => {
+                    let known = |r: &RangeChanges| r.copied == r.size;
+                    let input = |r: &RangeChanges| (r.offset, r.size, r.before);
+                    let same_before = a.values().all(known)
+                        && b.values().all(known)
+                        && a.values().map(input).eq(b.values().map(input));
+                    return ChangesCompared::Differ { param_offset, at, words, same_before };
+                }
             }
         }
         result
@@ -160,8 +156,23 @@ impl MemoryChanges {
 }
 
 impl RangeChanges {
+    /// No changes yet, of a range with this offset, size, and number of bytes that were copied, all as in
+    /// [`RangeChanges`]. `hashes` are those of each block before and after the launch ([`block_hash`]).
+    pub fn new([offset, size, copied]: [u64; 3], [before, after]: [&[u64]; 2]) -> RangeChanges {
+        let hashes = after.to_vec();
+        RangeChanges { offset, size, copied, before: hash(before), hashes, changed: BTreeMap::new() }
+    }
+
+    /// Adds changes in blocks from number `first` on, whose content before and after is given. Blocks
+    /// without changes are left out.
+    pub fn add(&mut self, first: u64, before: &[u8], after: &[u8]) {
+        let blocks = before.chunks(BLOCK).zip(after.chunks(BLOCK)).zip(first..);
+        let changed = blocks.filter(|((before, after), _)| before != after);
+        self.changed.extend(changed.map(|((before, after), i)| (i, ChangedBlock::of(before, after))));
+    }
+
     fn read(words: &mut Words<'_>) -> Result<RangeChanges, String> {
-        let [offset, size, copied, changes] = words.array()?;
+        let [offset, size, copied, before, changes] = words.array()?;
         if copied > size {
             return Err(format!("{copied} bytes are copied of {size}"));
         }
@@ -175,7 +186,7 @@ impl RangeChanges {
                 return Err(format!("block {number} of {blocks} is listed twice, or does not exist"));
             }
         }
-        Ok(RangeChanges { offset, size, copied, hashes, changed })
+        Ok(RangeChanges { offset, size, copied, before, hashes, changed })
     }
 
     fn compare(&self, other: &RangeChanges) -> ChangesCompared {
@@ -196,6 +207,7 @@ impl RangeChanges {
                             param_offset: self.offset,
                             at: begin + word * 4,
                             words: [a, b].map(|block| block.word(word as usize)),
+                            same_before: false,
                         };
                     }
                     if [a, b].iter().any(|block| block.changes_from(known)) {
@@ -254,6 +266,24 @@ impl ChangedBlock {
     }
 }
 
+/// Hash of a block of memory: of its little-endian words of 64 bits, with zeros behind the last byte.
+pub fn block_hash(bytes: &[u8]) -> u64 {
+    let word = |part: &[u8]| {
+        let mut word = [0; 8];
+        word[..part.len()].copy_from_slice(part);
+        u64::from_le_bytes(word)
+    };
+    hash(&bytes.chunks(8).map(word).collect::<Vec<u64>>())
+}
+
+fn hash(words: &[u64]) -> u64 {
+    let add = |hash: u64, word: &u64| {
+        let hash = (hash ^ word).wrapping_mul(GOLDEN);
+        hash ^ hash >> 32
+    };
+    words.iter().fold(0xcbf2_9ce4_8422_2325, add)
+}
+
 /// The words of a file.
 struct Words<'a> {
     bytes: &'a [u8],
@@ -285,15 +315,17 @@ impl Words<'_> {
 mod tests {
     use super::*;
 
-    fn buffer(offset: u32, before: &[u8], after: &[u8]) -> CapturedBuffer {
-        CapturedBuffer {
-            offset,
-            address: 0,
-            allocation: 0,
-            size: before.len() as u64,
-            before: before.to_vec(),
-            after: Some(after.to_vec()),
-        }
+    /// A range of which as much was copied as is given.
+    fn range(offset: u64, size: usize, before: &[u8], after: &[u8]) -> RangeChanges {
+        let hashes = [before, after].map(|bytes| bytes.chunks(BLOCK).map(block_hash).collect::<Vec<u64>>());
+        let [old, new] = &hashes;
+        let mut range = RangeChanges::new([offset, size as u64, after.len() as u64], [old, new]);
+        range.add(0, before, after);
+        range
+    }
+
+    fn one(offset: u64, before: &[u8], after: &[u8]) -> MemoryChanges {
+        MemoryChanges::new(vec![range(offset, before.len(), before, after)])
     }
 
     /// Memory in which `other` stands for what the launch does not write, with these bytes at byte 600.
@@ -304,7 +336,7 @@ mod tests {
     }
 
     fn changes(other: u8, before: &[u8], after: &[u8]) -> MemoryChanges {
-        MemoryChanges::of(&[buffer(8, &memory(other, before), &memory(other, after))])
+        one(8, &memory(other, before), &memory(other, after))
     }
 
     #[test]
@@ -316,8 +348,11 @@ mod tests {
         let some = changes(2, &[5, 0, 0, 8, 0, 0, 0, 0], &[5, 6, 7, 8, 9, 10, 11, 12]);
         assert_eq!(a.compare(&some), ChangesCompared::Equal);
         let wrong = changes(2, &[5, 0, 0, 8, 0, 0, 0, 0], &[5, 6, 7, 8, 9, 13, 11, 12]);
-        let differ = ChangesCompared::Differ { param_offset: 8, at: 604, words: [0x0c0b_0a09, 0x0c0b_0d09] };
-        assert_eq!(a.compare(&wrong), differ);
+        let words = [0x0c0b_0a09, 0x0c0b_0d09];
+        let differ = |same_before| ChangesCompared::Differ { param_offset: 8, at: 604, words, same_before };
+        assert_eq!(a.compare(&wrong), differ(false));
+        let culprit = changes(1, &[0; 8], &[5, 6, 7, 8, 9, 13, 11, 12]);
+        assert_eq!(a.compare(&culprit), differ(true));
         // A byte that one side alone changed, to what the other does not have.
         let stays = changes(1, &[5, 6, 7, 8, 9, 1, 11, 0], &[5, 6, 7, 8, 9, 1, 11, 12]);
         assert!(matches!(a.compare(&stays), ChangesCompared::Differ { at: 604, .. }));
@@ -336,24 +371,20 @@ mod tests {
     #[test]
     fn what_was_not_copied_is_not_known() {
         let (before, after) = (memory(1, &[0; 4]), memory(1, &[5; 4]));
-        let whole = MemoryChanges::of(&[buffer(8, &before, &after)]);
-        let mut part = buffer(8, &before, &after);
-        part.before.truncate(700);
-        part.after.as_mut().unwrap().truncate(700);
-        let part = MemoryChanges::of(&[part]);
+        let whole = one(8, &before, &after);
+        let part = MemoryChanges::new(vec![range(8, 2000, &before[..700], &after[..700])]);
         assert!(matches!(whole.compare(&part), ChangesCompared::Unknown(why) if why.contains("700 of 2000")));
         // A shorter range that was copied whole.
-        let short = MemoryChanges::of(&[buffer(8, &before[..700], &after[..700])]);
-        assert_eq!(whole.compare(&short), ChangesCompared::Equal);
-        let cut = MemoryChanges::of(&[buffer(8, &before[..602], &after[..602])]);
+        assert_eq!(whole.compare(&one(8, &before[..700], &after[..700])), ChangesCompared::Equal);
+        let cut = one(8, &before[..602], &after[..602]);
         assert!(matches!(whole.compare(&cut), ChangesCompared::Unknown(_)));
-        let mut lost = buffer(8, &before, &after);
-        lost.after = None;
-        assert!(matches!(whole.compare(&MemoryChanges::of(&[lost])), ChangesCompared::Unknown(_)));
+        let none = MemoryChanges::new(vec![range(8, 2000, &[], &[])]);
+        assert!(matches!(whole.compare(&none), ChangesCompared::Unknown(_)));
         // A pointer on one side alone.
-        let elsewhere = MemoryChanges::of(&[buffer(16, &before, &after)]);
+        let elsewhere = one(16, &before, &after);
         assert!(matches!(whole.compare(&elsewhere), ChangesCompared::Unknown(_)));
-        let idle = MemoryChanges::of(&[buffer(8, &before, &after), buffer(16, &before, &before)]);
+        let ranges = [range(8, 2000, &before, &after), range(16, 2000, &before, &before)];
+        let idle = MemoryChanges::new(ranges.to_vec());
         assert_eq!(whole.compare(&idle), ChangesCompared::Equal);
         let none = MemoryChanges::default();
         assert!(matches!(none.compare(&none), ChangesCompared::Unknown(_)));

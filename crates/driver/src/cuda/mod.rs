@@ -9,6 +9,7 @@
 //! | `gpus`, `device` | the devices of this machine, and one device as a [`Driver`](crate::Driver) |
 //! | [`image`] | the length of images in memory |
 //! | [`capture`] | copies of the memory that a launch's pointers lead to |
+//! | [`memory_changes`] | what a launch changes in that memory |
 //! | [`pointee_digest`] | digests of the memory that a launch's pointers lead to |
 //! | `launch_hashes` | the kernel that hashes launches |
 //! | `queue` | streams, events and copies, as the recorder of programs uses them |
@@ -22,6 +23,7 @@ mod gpus;
 pub mod image;
 mod launch_hashes;
 mod library;
+pub mod memory_changes;
 pub mod pointee_digest;
 mod queue;
 mod sum_text;

@@ -4,6 +4,7 @@
 mod digests;
 mod fault;
 mod grid_barrier;
+mod memory_changes;
 mod programs;
 mod recorder;
 #[path = "../../../../tests/tools.rs"]

@@ -5,15 +5,17 @@
 //! Launches of graphs are not captured.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
+use prlx_driver::cuda::memory_changes::CopiedLaunch;
 use prlx_driver::cuda::{Library, capture};
-use prlx_driver::memory_changes::MemoryChanges;
 use prlx_driver::session::{capture_folder, memory_changes_file};
 use prlx_driver::tensor_map::{BYTES, TensorMap};
-use prlx_driver::{CapturedBuffer, CapturedLaunch, LaunchConfig};
+use prlx_driver::{CapturedLaunch, LaunchConfig};
 use prlx_trace::{Dim3, Launch};
 
 use crate::log;
+use crate::recording::context_recorder::ContextRecorder;
 use crate::recording::session::Session;
 use crate::recording::tensor_maps::encoded_as;
 use crate::rewritten_module::{Kernel, Module};
@@ -22,8 +24,8 @@ use crate::rewritten_module::{Kernel, Module};
 pub(crate) enum Capture {
     /// To a folder with a launch file.
     Launch(CapturedLaunch, PathBuf),
-    /// To a file with what the launch changed in these buffers.
-    Changes(Vec<CapturedBuffer>, PathBuf),
+    /// To a file with what the launch changed in its memory, which was copied.
+    Changes(Arc<ContextRecorder>, CopiedLaunch, PathBuf),
 }
 
 impl Session {
@@ -38,7 +40,10 @@ impl Session {
         let (most, ptx) = (self.options.capture?, module.ptx.clone()?);
         let name = &module.plan.module.functions.get(kernel.function)?.name;
         let (maps, pointers) = tensor_maps(&launch.params, &kernel.params);
-        let buffers = copy_before((launch.number, name), &pointers, &kernel.params, most)?;
+        let copied = Library::open().map_err(|e| e.message).and_then(|l| {
+            capture::before(l, &pointers, &kernel.params, most).map_err(|e| e.during("capture").message)
+        });
+        let buffers = copied.inspect_err(|e| not_captured(launch, name, e)).ok()?;
         let config = LaunchConfig {
             grid: launch.grid,
             block: launch.block,
@@ -51,34 +56,27 @@ impl Session {
         Some(Box::new(Capture::Launch(captured, capture_folder(&self.recording, number))))
     }
 
-    /// As [`Session::begin_capture`], for a launch of a kernel without PTX. `layout` has offset and size of
-    /// each parameter.
+    /// Waits for the device and copies the memory of a launch of a kernel without PTX. `layout` has offset and
+    /// size of each parameter. `None` if the session does not want what it changes, or the memory cannot be
+    /// copied.
     pub(super) fn begin_changes(
         &self,
+        context: &Arc<ContextRecorder>,
         name: &str,
         launch: &Launch,
         layout: &[(usize, usize)],
     ) -> Option<Box<Capture>> {
-        let most = self.options.memory_changes?;
-        let buffers = copy_before((launch.number, name), &launch.params, layout, most)?;
+        let finder = context.changes.as_ref()?;
+        let copied =
+            finder.before(&launch.params, layout).map_err(|e| e.during("copying its memory").message);
+        let copied = copied.inspect_err(|e| not_captured(launch, name, e)).ok()?;
         let file = memory_changes_file(&self.recording, launch.number);
-        Some(Box::new(Capture::Changes(buffers, file)))
+        Some(Box::new(Capture::Changes(Arc::clone(context), copied, file)))
     }
 }
 
-/// Waits for the device and copies at most `most` bytes of the memory behind a launch's parameters. Says why,
-/// if it cannot be copied.
-fn copy_before(
-    (number, name): (u64, &str),
-    params: &[u8],
-    layout: &[(usize, usize)],
-    most: u64,
-) -> Option<Vec<CapturedBuffer>> {
-    let copied = Library::open().map_err(|e| e.message).and_then(|library| {
-        capture::before(library, params, layout, most).map_err(|e| e.during("capture").message)
-    });
-    let warn = |e: &String| log::warn_once(&format!("launch {number} of {name} is not captured: {e}"));
-    copied.inspect_err(warn).ok()
+fn not_captured(launch: &Launch, name: &str, why: &str) {
+    log::warn_once(&format!("launch {} of {name} is not captured: {why}", launch.number));
 }
 
 /// The parameters that are tensor maps, by their offset, and the parameter buffer with the address of the
@@ -98,17 +96,24 @@ fn tensor_maps(params: &[u8], places: &[(usize, usize)]) -> (Vec<(u32, TensorMap
 impl Capture {
     /// The driver has returned `code`. Waits for the launch if it was accepted, copies the memory again, and
     /// writes what was captured.
-    pub(super) fn finish(mut self, code: i32) {
-        let (Capture::Launch(CapturedLaunch { buffers, .. }, _) | Capture::Changes(buffers, _)) = &mut self;
-        if code == 0
-            && let Ok(library) = Library::open()
-        {
-            capture::after(library, buffers);
-        }
-        let (written, to) = match &self {
-            Capture::Launch(launch, folder) => (launch.write(folder), folder),
-            Capture::Changes(buffers, file) => {
-                (std::fs::write(file, MemoryChanges::of(buffers).to_bytes()), file)
+    pub(super) fn finish(self, code: i32) {
+        let (written, to) = match self {
+            Capture::Launch(mut launch, folder) => {
+                if code == 0
+                    && let Ok(library) = Library::open()
+                {
+                    capture::after(library, &mut launch.buffers);
+                }
+                (launch.write(&folder), folder)
+            }
+            Capture::Changes(context, copied, file) => {
+                let Some(finder) = &context.changes else { return };
+                if code != 0 {
+                    return finder.discard(&copied);
+                }
+                // After a fault, the launch has no file.
+                let Ok(changes) = finder.after(&copied) else { return };
+                (std::fs::write(&file, changes.to_bytes()), file)
             }
         };
         if let Err(e) = written {

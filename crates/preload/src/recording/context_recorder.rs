@@ -3,6 +3,7 @@
 use std::ffi::c_void;
 use std::sync::Arc;
 
+use prlx_driver::cuda::memory_changes::ChangeFinder;
 use prlx_driver::cuda::pointee_digest::Digests;
 use prlx_driver::record::program::Recorder;
 
@@ -19,6 +20,8 @@ pub struct ContextRecorder {
     pub(super) ordinal: u32,
     /// Digests the memory behind pointers, if the session asks for it; or why that is impossible here.
     pub(super) digests: Option<Result<Arc<Digests>, String>>,
+    /// Finds what launches of kernels without PTX change, if the session asks for it and that is possible.
+    pub(super) changes: Option<ChangeFinder>,
 }
 
 impl ContextRecorder {

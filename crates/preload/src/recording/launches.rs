@@ -87,10 +87,10 @@ pub fn record_unchanged(
                 session.digest_queue.add_to_batch(digests, launch, foreign, &layout);
                 return Some(HiddenParam::Unrecorded { number, stream, capture: None });
             }
-            (true, _) => {
-                digested = session.begin_digest(&context, &mut launch, stream, &layout);
-                capture = session.begin_changes(name, &launch, &layout);
+            (true, _) if context.changes.is_some() => {
+                capture = session.begin_changes(&context, name, &launch, &layout);
             }
+            (true, _) => digested = session.begin_digest(&context, &mut launch, stream, &layout),
         }
     }
     if let Some((launch, streams)) = session.digest_queue.ended(launch, Streams::default()) {

@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Instant;
 
 use prlx_driver::cuda::calls::stream;
+use prlx_driver::cuda::memory_changes::{self, ChangeFinder};
 use prlx_driver::cuda::pointee_digest::Digests;
 use prlx_driver::cuda::{CudaQueue, Functions, LAUNCH_HASHES, Library, pointee_digest};
 use prlx_driver::queue::{Context, Stream};
@@ -149,8 +150,11 @@ impl Session {
                 if let Some(Err(why)) = &digests {
                     log::warn_once(&format!("nothing is digested on {device}: {why}"));
                 }
+                let changes =
+                    options.memory_changes.and_then(|most| self.new_changes(context, ordinal, most));
                 let context = handle.addr();
-                Some(Arc::new(ContextRecorder { recorder, context, primary, device, ordinal, digests }))
+                let made = ContextRecorder { recorder, context, primary, device, ordinal, digests, changes };
+                Some(Arc::new(made))
             }
             Err(e) => {
                 log::warn_once(&format!("nothing is recorded on {device}: {}", e.message));
@@ -170,6 +174,16 @@ impl Session {
         let image = self.own_code(pointee_digest::PTX, ordinal).ok_or("its device is not known")?;
         let digests = Library::open().and_then(|l| Digests::new(l, context, ordinal, &image, max_bytes));
         digests.map(Arc::new).map_err(|e| e.message)
+    }
+
+    /// Finds what launches of a context change in at most `most` bytes for each launch. Says why, if that is
+    /// impossible.
+    fn new_changes(&self, context: Context, ordinal: u32, most: u64) -> Option<ChangeFinder> {
+        let image = self.own_code(memory_changes::PTX, ordinal)?;
+        let library = Library::open().ok()?;
+        let made = ChangeFinder::new(library, context, ordinal, &image, most);
+        let warn = |e: String| log::warn_once(&format!("what launches change in memory is not known: {e}"));
+        made.map_err(|e| warn(e.during("changes").message)).ok()
     }
 
     /// Appends the launches that `take` takes from the queue of launches that wait for digests.

@@ -4,9 +4,9 @@
 //! Level `path` records every decision of every launch: gigabytes for a program that launches one kernel a
 //! thousand times. So both programs first run at level `fingerprint`, with digests of the memory behind
 //! launches that have no hashes. Launches with equal hashes or digests are the same. If the others are too
-//! many to look at each, or have no hashes, one more run digests their memory before and after each. Then the
-//! first ones of each kernel are recorded at level `path`, which also captures their memory. Of launches
-//! without PTX that are still in doubt, what they changed in memory is compared.
+//! many to look at each, or have no hashes, one more run digests their memory before and after each, and finds
+//! what launches without PTX change there. Then the first ones of each kernel are recorded at level `path`,
+//! which also captures their memory.
 //!
 //! # Invariants
 //! - A launch is `same` only if its decisions, or those of other launches of its kernel, were compared, and
@@ -94,12 +94,9 @@ pub(super) fn look_closer<'a>(
 ) -> Result<Survey<'a>> {
     let report = &mut compared.report;
     if recorded.session.digest.is_none() {
-        digest_launches_in_doubt(report, recorded, (kernels, part))?;
+        compare_memory_in_doubt(report, recorded, (kernels, part))?;
     }
     let culprit = report.launches.iter().position(|l| l.culprit && l.verdict != Verdict::Same);
-    if recorded.session.digest.is_none() && recorded.options.outputs && !recorded.options.diff.strict {
-        compare_memory_changes(report, recorded, culprit, &options(recorded.session))?;
-    }
     let chosen = choose(&report.launches, culprit);
     // Numbers decide, if they can be had: they may be within a tolerance.
     if recorded.session.digest.is_none() {
@@ -137,15 +134,17 @@ pub(super) fn look_closer<'a>(
     Ok(Survey { captures: Some(captures), culprit })
 }
 
-/// Runs both programs again for digests before and after the launches that their hashes, or digests after
-/// several launches, leave in doubt. If all of them can be looked at closer, they need none.
-fn digest_launches_in_doubt(
+/// Runs both programs again for the memory before and after the launches that their hashes, or digests after
+/// several launches, leave in doubt: its digests, or of launches without PTX what they change there. If all of
+/// them can be looked at closer, they need none.
+fn compare_memory_in_doubt(
     report: &mut Report,
     recorded: &Recorded<'_>,
     (kernels, part): (&[KernelPattern], &LaunchPart),
 ) -> Result<()> {
     let unrecorded = |l: &LaunchReport| l.skipped.iter().all(Option::is_some);
-    let in_doubt = |l: &LaunchReport| l.verdict != Verdict::Same && (!unrecorded(l) || l.digests_differ);
+    let memory_differs = |l: &LaunchReport| l.digests_differ || l.undigested.iter().any(Option::is_some);
+    let in_doubt = |l: &LaunchReport| l.verdict != Verdict::Same && (!unrecorded(l) || memory_differs(l));
     let doubtful: Vec<usize> =
         (0..report.launches.len()).filter(|i| in_doubt(&report.launches[*i])).collect();
     if doubtful == choose(&report.launches, None) {
@@ -153,10 +152,12 @@ fn digest_launches_in_doubt(
     }
     let monitor = recorded.monitor;
     monitor.note(&format!(
-        "running both programs again to digest the memory of {} before and after",
+        "running both programs again to compare the memory of {} before and after",
         launches(doubtful.len())
     ));
-    let options = Options { batched_digests: false, ..options(recorded.session) };
+    let changes = !recorded.options.diff.strict;
+    let memory_changes = changes.then_some(DIGESTED);
+    let options = Options { batched_digests: false, memory_changes, ..options(recorded.session) };
     let again = |side: usize| {
         let numbers = doubtful.iter().map(|i| report.launches[*i].launch[side]);
         recorded.record_launches(side, "-around", numbers, options.clone())
@@ -166,7 +167,9 @@ fn digest_launches_in_doubt(
     let made = diff_sessions(&again, report.names.clone(), (kernels, part), how, None, monitor)?.report;
     for i in doubtful {
         let launch = &mut report.launches[i];
-        if let Some(at) = position(&made.launches, launch, recorded, &again) {
+        if unrecorded(launch) && changes {
+            compare_memory_changes(launch, recorded, &again);
+        } else if let Some(at) = position(&made.launches, launch, recorded, &again) {
             *launch = LaunchReport { process: launch.process, ..made.launches[at].clone() };
         }
     }
