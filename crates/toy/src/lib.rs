@@ -11,6 +11,7 @@
 //! | `decode.rs` | instructions → the CPU device's steps | `prlx_emu::machine::Machine` |
 //! | `lower.rs` | plan → copies of kernels with recorder routines | `prlx_instrument::ObjectTarget` |
 //! | `compile.rs` | recorder routines → instructions | `lower.rs` |
+//! | `verify.rs` | a machine that executes inserted code | `prlx_instrument::inserted_code::InsertedPiece` |
 //!
 //! # Limitations
 //! No hardware has this instruction set. It has no floating-point operations and no functions but kernels.
@@ -19,8 +20,11 @@ pub mod code;
 mod compile;
 mod decode;
 mod lower;
+#[cfg(test)]
+mod planted;
 mod reader;
 mod semantics;
+mod verify;
 
 use prlx_isa::InstructionSet;
 
