@@ -8,6 +8,7 @@
 //! | `code.rs` | the operations, read and printed | this folder |
 //! | `semantics.rs` | what the operations do in neutral words | the reader |
 //! | `reader.rs` | text → `view::Module` | `prlx_isa::ObjectReader` |
+//! | `launch_file.rs` | objects as modules of launch files | `prlx_driver::ModuleFormat` |
 //! | `decode.rs` | instructions → the CPU device's steps | `prlx_emu::machine::Machine` |
 //! | `lower.rs` | plan → copies of kernels with recorder routines | `prlx_instrument::ObjectTarget` |
 //! | `compile.rs` | recorder routines → instructions | `lower.rs` |
@@ -19,6 +20,7 @@
 pub mod code;
 mod compile;
 mod decode;
+mod launch_file;
 mod lower;
 #[cfg(test)]
 mod planted;

@@ -12,7 +12,7 @@ use prlx_isa::view::Type;
 use rustc_hash::FxHashMap;
 
 use super::memory::{Memory, combine, double, single};
-use super::{Environment, Row, each};
+use super::piece::{Environment, Row, each};
 use crate::routines::{Arg, GRID_WARP, Instruction, KEPT_SPECIALS, Line, own};
 use crate::verify::arithmetic::compute;
 
@@ -321,7 +321,8 @@ fn size(ty: &str) -> Result<u64, String> {
     Ok(bits / 8)
 }
 
-/// The result of an operation of one lane. It is computed as the verifier of PTX does, not X that an error in the latter's arithmetic shows.
+/// The result of an operation of one lane. It is computed as the verifier of PTX does, not as the machine for
+/// the code, so that an error in the latter's arithmetic shows.
 fn operation(form: &Opcode, values: &[u64]) -> Option<u64> {
     let [a, b, c] = std::array::from_fn(|i| values.get(i).copied());
     let ty = form.ty(0)?;

@@ -1,9 +1,10 @@
 //! One piece of inserted code in one sample state.
 
 use super::memory::Memory;
+use super::piece::{InsertedPiece, Live, Work, each};
 use super::routine;
 use super::sample::{self, PARAMETERS};
-use super::{InsertedPiece, Live, Work, each};
+
 use crate::ptx::{Text, temporary_type};
 use crate::routines::Line;
 use crate::verify::machine::mix;
