@@ -290,16 +290,14 @@ impl Job {
             .map_or(device, |object| WarpSize::of(object.warp_lanes.into()).unwrap_or_default())
     }
 
-    /// Refuses AMD machine code where only PTX will do. `what` cannot have it, as "probes".
+    /// Refuses machine code where only PTX will do. `what` cannot have it, as "probes".
     ///
     /// # Errors
     /// If the module is not PTX.
     pub fn require_ptx(&self, what: &str) -> Result<(), Error> {
-        if self.object.is_none() {
-            return Ok(());
-        }
-        let text =
-            format!("{}: {} is AMD machine code, which {what} do not take yet", self.name, self.module);
+        let Some(object) = &self.object else { return Ok(()) };
+        let code = object.set.code_name();
+        let text = format!("{}: {} is {code}, which {what} do not take yet", self.name, self.module);
         Err(Error::new(ErrorKind::Unsupported, text)
             .help("run, record, compare or probe it, or take a module of PTX"))
     }

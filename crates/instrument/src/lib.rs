@@ -21,7 +21,7 @@ pub use edit::{Edit, apply};
 pub use error::{Error, ErrorKind};
 pub use object_target::{LoweredObject, ObjectTarget};
 pub use ptx::ptx;
-pub use verify::verify;
+pub use verify::{inserted_code, verify};
 
 use prlx_isa::view::Module;
 use prlx_isa::{InstructionSet, MachineCode};

@@ -15,6 +15,9 @@ pub trait ObjectReader: Sync {
     /// The name of the instruction set.
     fn name(&self) -> &'static str;
 
+    /// What messages call its code, as `AMD machine code`.
+    fn code_name(&self) -> &'static str;
+
     /// Reads an object into the neutral view.
     ///
     /// # Errors

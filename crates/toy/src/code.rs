@@ -209,7 +209,7 @@ fn argument(text: &str) -> Result<Arg, String> {
 }
 
 /// The bank and the number of a register.
-fn register(name: &str) -> Option<(char, u32)> {
+pub fn register(name: &str) -> Option<(char, u32)> {
     let bank = name.chars().next().filter(|bank| "vdsmc".contains(*bank))?;
     let number = name.get(1..)?;
     let canonical = number == "0" || !number.starts_with(['0', '+']);

@@ -25,6 +25,8 @@ pub const HIDDEN: &str = "prlx";
 pub struct Registers {
     /// By bank, the next number.
     next: HashMap<char, u32>,
+    /// By bank, the first number that the kernel does not name.
+    first: HashMap<char, u32>,
     names: HashMap<(char, String), u32>,
 }
 
@@ -38,7 +40,17 @@ impl Registers {
                 *next = number.wrapping_add(1).max(*next);
             }
         }
-        Registers { next, names: HashMap::new() }
+        Registers { first: next.clone(), next, names: HashMap::new() }
+    }
+
+    /// The number of the register of a name, if it has one.
+    pub fn get(&self, bank: char, name: &str) -> Option<u32> {
+        self.names.get(&(bank, name.to_owned())).copied()
+    }
+
+    /// Whether a register is none of the kernel's.
+    pub fn is_inserted(&self, bank: char, number: u32) -> bool {
+        number >= self.first.get(&bank).copied().unwrap_or(0)
     }
 
     /// The register of a name in a bank, which has one from now on.

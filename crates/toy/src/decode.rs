@@ -255,10 +255,10 @@ fn memory(b: &mut Binder<'_>, inst: &Instruction, view: &Inst) -> Result<(), Emu
     Ok(())
 }
 
-type OfMasks = fn(u64, u64) -> u64;
+pub type OfMasks = fn(u64, u64) -> u64;
 
 /// How operations make a mask of two masks.
-const MASKS: [(Op, OfMasks); 6] = [
+pub const MASKS: [(Op, OfMasks); 6] = [
     (Op::Mov, |x, _| x),
     (Op::And, |x, y| x & y),
     (Op::AndNot, |x, y| x & !y),
@@ -332,7 +332,7 @@ const PREDICATE: u64 = 2;
 
 /// Computes in 128 bits, of which the result has as many low ones as its type. Division by 0 gives all ones,
 /// as on NVIDIA's hardware.
-fn compute(eval: Eval, (a, b): (i128, i128), by: u32, select: bool) -> i128 {
+pub fn compute(eval: Eval, (a, b): (i128, i128), by: u32, select: bool) -> i128 {
     match eval {
         Eval::Add => a + b,
         Eval::Sub => a - b,
@@ -356,14 +356,20 @@ fn compute(eval: Eval, (a, b): (i128, i128), by: u32, select: bool) -> i128 {
     }
 }
 
+/// A source of [`compute`]: the low 32 bits, or all 64, with or without a sign.
+pub fn extended(v: u64, signed: bool, wide: bool) -> i128 {
+    match (signed, wide) {
+        (true, false) => i128::from(v as i32),
+        (true, true) => i128::from(v as i64),
+        (false, false) => i128::from(v as u32),
+        (false, true) => i128::from(v),
+    }
+}
+
 fn arithmetic(p: &mut Planes, a: &Args, m: u32) {
     let (eval, signed, wide) = (EVALS[(a.imm & 31) as usize], a.imm >> 5 & 1 == 1, a.imm >> 6 & 1 == 1);
     let read = |plane| if wide { p.get64(plane).0 } else { p.get32(plane).0.map(u64::from) };
-    let extend = |v: u64| match (signed, wide) {
-        (true, false) => i128::from(v as i32),
-        (true, true) => i128::from(v as i64),
-        (false, _) => i128::from(v),
-    };
+    let extend = |v: u64| extended(v, signed, wide);
     let (x, y, s) = (read(a.src[0]), read(a.src[1]), p.get_pred(a.src[2]));
     let value: [u64; LANES] = std::array::from_fn(|l| {
         let by = y[l].min(if wide { 64 } else { 32 }) as u32;

@@ -8,9 +8,11 @@
 //! | `code.rs` | the operations, read and printed | this folder |
 //! | `semantics.rs` | what the operations do in neutral words | the reader |
 //! | `reader.rs` | text → `view::Module` | `prlx_isa::ObjectReader` |
+//! | `launch_file.rs` | objects as modules of launch files | `prlx_driver::ModuleFormat` |
 //! | `decode.rs` | instructions → the CPU device's steps | `prlx_emu::machine::Machine` |
 //! | `lower.rs` | plan → copies of kernels with recorder routines | `prlx_instrument::ObjectTarget` |
 //! | `compile.rs` | recorder routines → instructions | `lower.rs` |
+//! | `verify.rs` | a machine that executes inserted code | `prlx_instrument::inserted_code::InsertedPiece` |
 //!
 //! # Limitations
 //! No hardware has this instruction set. It has no floating-point operations and no functions but kernels.
@@ -18,9 +20,13 @@
 pub mod code;
 mod compile;
 mod decode;
+mod launch_file;
 mod lower;
+#[cfg(test)]
+mod planted;
 mod reader;
 mod semantics;
+mod verify;
 
 use prlx_isa::InstructionSet;
 

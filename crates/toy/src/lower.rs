@@ -8,11 +8,13 @@
 //! # Invariants
 //! - The original object is the begin of the new one, byte by byte.
 //! - Instructions are copied as they are, but for the names of labels.
-//! - Inserted code writes only registers that the kernel does not name.
+//! - Inserted code writes only registers that the kernel does not name, and does what its routine says:
+//!   `verify.rs` executes it.
 
 use std::collections::HashMap;
 use std::fmt::Write;
 
+use prlx_instrument::inserted_code::Work;
 use prlx_instrument::routines::{Routines, Text, lines};
 use prlx_instrument::{Error, ErrorKind, LoweredObject, ObjectTarget};
 use prlx_isa::InstructionSet;
@@ -25,6 +27,7 @@ use crate::code::{Arg, Op};
 use crate::compile::{Compiler, HIDDEN, Registers};
 use crate::reader::Toy;
 use crate::semantics::native;
+use crate::verify::{Piece, verify};
 
 impl ObjectTarget for Toy {
     fn instruction_set(&self) -> InstructionSet {
@@ -38,17 +41,13 @@ impl ObjectTarget for Toy {
             let Some(of_plan) = plan.functions.get(f).filter(|of_plan| of_plan.skipped.is_none()) else {
                 continue;
             };
-            let mut copy = Copy {
-                module,
-                function,
-                routines: &routines,
-                insertions: &of_plan.insertions,
-                registers: Registers::above(function),
-                f,
-                text: String::new(),
-            };
+            let mut copy = Copy::new(module, function, &routines, &of_plan.insertions, f);
             match copy.kernel() {
-                Ok(()) => out.bytes.extend(copy.text.bytes()),
+                Ok(()) => {
+                    let wrong = |what| Error::new(ErrorKind::Verify, Span::default(), what);
+                    verify(&copy.text, &copy.pieces, &copy.registers, &copy.state).map_err(wrong)?;
+                    out.bytes.extend(copy.text.bytes());
+                }
                 Err(why) => out.refused.push((function.name.clone(), why)),
             }
         }
@@ -60,14 +59,17 @@ impl ObjectTarget for Toy {
 }
 
 /// The copy of a kernel.
-struct Copy<'a> {
+pub struct Copy<'a> {
     module: &'a Module,
     function: &'a Function,
     routines: &'a Routines<'a>,
     insertions: &'a [Insertion],
-    registers: Registers,
+    pub registers: Registers,
+    /// Names of what is kept between pieces, with sizes in bytes.
+    pub state: HashMap<String, u64>,
     f: usize,
-    text: String,
+    pub text: String,
+    pub pieces: Vec<Piece>,
 }
 
 /// The block where lanes wait that an instruction sends away.
@@ -79,12 +81,25 @@ fn waits_in(inst: &Inst) -> Option<u32> {
     }
 }
 
-impl Copy<'_> {
-    fn kernel(&mut self) -> Result<(), String> {
+impl<'a> Copy<'a> {
+    pub fn new(
+        module: &'a Module,
+        function: &'a Function,
+        routines: &'a Routines<'a>,
+        insertions: &'a [Insertion],
+        f: usize,
+    ) -> Copy<'a> {
+        let state = routines.state().chain(routines.counters(f)).chain(routines.visits(f)).collect();
+        let registers = Registers::above(function);
+        let (text, pieces) = (String::new(), Vec::new());
+        Copy { module, function, routines, insertions, registers, state, f, text, pieces }
+    }
+
+    pub fn kernel(&mut self) -> Result<(), String> {
         self.head();
         self.lines("mov.mask {launched}, exec; mov.mask {present}, exec");
-        self.routine(&self.routines.warp_index(self.f))?;
-        self.routine(&self.routines.begin_visits(&[self.f]))?;
+        self.routine(self.routines.warp_index(self.f), true)?;
+        self.routine(self.routines.begin_visits(&[self.f]), true)?;
         self.insert(At::Entry)?;
         let waiting: Vec<u32> = self.function.insts.iter().filter_map(waits_in).collect();
         for (number, Block { insts, .. }) in (0..).zip(&self.function.blocks) {
@@ -125,16 +140,20 @@ impl Copy<'_> {
 
     /// Lanes that wait in a block are with the wave again.
     fn rejoin(&mut self, block: u32) {
+        let begin = self.text.len();
         self.lines("mov.mask {here}, exec; mov.mask exec, {launched}");
         self.lines(&format!("cmp.eq.u32 {{back}}, {{away}}, {block}"));
         self.lines("mov.mask exec, {here}; or.mask {present}, {present}, {back}");
+        self.piece(Work::Rejoin(block), false, begin);
     }
 
     /// Lanes out of `exec` leave the wave: they wait in a block.
     fn depart(&mut self, block: u32) {
+        let begin = self.text.len();
         self.lines("mov.mask {here}, exec; andn.mask exec, {present}, exec");
         self.lines(&format!("mov.u32 {{away}}, {block}"));
         self.lines("mov.mask exec, {here}; and.mask {present}, {present}, exec");
+        self.piece(Work::Depart(block), false, begin);
     }
 
     /// The instruction of the original. Labels are numbers of blocks.
@@ -152,22 +171,23 @@ impl Copy<'_> {
     /// The routines at a place.
     fn insert(&mut self, at: At) -> Result<(), String> {
         let here: Vec<&Insertion> = self.insertions.iter().filter(|insertion| insertion.at == at).collect();
-        self.routines.texts(self.f, &here).iter().try_for_each(|text| self.routine(text))
+        self.routines.texts(self.f, &here).into_iter().try_for_each(|text| self.routine(text, false))
     }
 
-    fn routine(&mut self, text: &Text) -> Result<(), String> {
+    /// The text from `begin` on is a piece that does this work.
+    fn piece(&mut self, work: Work, begins: bool, begin: usize) {
+        self.pieces.push(Piece { work, begins, text: begin..self.text.len() });
+    }
+
+    fn routine(&mut self, text: Text, begins: bool) -> Result<(), String> {
         let lines = lines(&text.lines).map_err(|e| e.message)?;
         if lines.is_empty() {
             return Ok(());
         }
-        let sizes: HashMap<String, u64> = self
-            .routines
-            .state()
-            .chain(self.routines.counters(self.f))
-            .chain(self.routines.visits(self.f))
-            .collect();
-        let compiler = Compiler::new(&mut self.registers, &text.declared, &sizes);
+        let begin = self.text.len();
+        let compiler = Compiler::new(&mut self.registers, &text.declared, &self.state);
         self.text += &compiler.compile(&lines)?;
+        self.piece(Work::Routine(text), begins, begin);
         Ok(())
     }
 }

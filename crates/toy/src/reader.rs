@@ -49,6 +49,10 @@ impl ObjectReader for Toy {
         "toy"
     }
 
+    fn code_name(&self) -> &'static str {
+        "toy code"
+    }
+
     fn read(&self, bytes: &[u8]) -> Result<Module, Error> {
         let text = std::str::from_utf8(bytes).map_err(|_| wrong(0, "toy code is text"))?;
         read(text)

@@ -89,6 +89,19 @@ pub const COUNT_EVENT: u8 = u8::MAX;
 pub const COUNT_WORD: u32 = 1 << 31;
 /// Bit of a count word that means: a word with the higher part follows.
 pub const COUNT_MORE: u32 = 1 << 30;
+/// The words of a trip count that is no small one: 30 bits each, the low ones first.
+pub fn count_words(count: u64) -> impl Iterator<Item = u32> {
+    const BITS: u32 = COUNT_MORE.ilog2();
+    let more = |rest: u64| if rest == 0 { 0 } else { COUNT_MORE };
+    let next = |rest: &u64| Some(rest >> BITS).filter(|rest| *rest > 0);
+    let parts = std::iter::successors(Some(count), next);
+    parts.map(move |rest| COUNT_WORD | more(rest >> BITS) | low32(rest) & (COUNT_MORE - 1))
+}
+/// The number of decisions in a word of `path`: the bits below its leading 1. A word of zeros has none.
+#[inline]
+pub fn decisions_in(word: u32) -> u32 {
+    word.checked_ilog2().unwrap_or(0)
+}
 
 /// Bits by which the high half of a value is rotated before it is combined with the low half in a hash. The
 /// top bits of both halves then do not cancel.

@@ -74,6 +74,11 @@ const PURE: &[&str] =
 /// Libraries that know no instruction set: what an instruction does, they ask its neutral semantics.
 const NEUTRAL: &[&str] = &["plan", "probe", "analyze", "timeline", "present"];
 
+/// A folder that reads objects of any instruction set, and the files in it that may name AMD's: its row of
+/// `MODULE_FORMATS`, the types of its arguments, and the compiler of HIP.
+const LAUNCH_FILES: (&str, &[&str]) =
+    ("crates/driver/src/launch_file/", &["amd.rs", "param_uses_amd.rs", "compile.rs"]);
+
 /// Lines that a source file should not pass; tables and tests may.
 const LONG: usize = 800;
 
@@ -166,6 +171,8 @@ fn sources(wrong: &mut Vec<String>) -> Result<()> {
         let of = |crates: &[&str]| crates.iter().any(|c| name.starts_with(&format!("crates/{c}/src/")));
         let neutral = of(NEUTRAL);
         let pure = of(PURE);
+        let (folder, own) = LAUNCH_FILES;
+        let shared = name.strip_prefix(folder).is_some_and(|file| !own.contains(&file));
         for (i, line) in text.lines().take(code).enumerate() {
             let line = line.trim_start();
             if pure
@@ -173,6 +180,9 @@ fn sources(wrong: &mut Vec<String>) -> Result<()> {
                 && ["std::fs", "std::env", "println!", "eprintln!"].iter().any(|w| line.contains(w))
             {
                 wrong.push(format!("{name}:{}: no files, environment or printing in this crate", i + 1));
+            }
+            if shared && line.contains("amdgpu") && !line.starts_with("//") {
+                wrong.push(format!("{name}:{}: only rows of MODULE_FORMATS know an instruction set", i + 1));
             }
             if neutral && line.contains("ptx::") {
                 wrong.push(format!("{name}:{}: this crate knows no instruction set", i + 1));

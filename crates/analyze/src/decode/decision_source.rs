@@ -1,6 +1,6 @@
 //! Where a lane's recorded decisions come from: bit words and trip counts, or the events of its warp.
 
-use prlx_trace::device::{COUNT_MORE, COUNT_WORD, value_parts};
+use prlx_trace::device::{COUNT_MORE, COUNT_WORD, decisions_in, value_parts};
 use prlx_trace::launch::Event;
 
 /// Reads a lane's recorded bits, oldest first.
@@ -23,8 +23,7 @@ impl BitReader<'_> {
     pub fn bit(&mut self) -> Option<u64> {
         while self.remaining == 0 {
             self.word = *self.words.find(|w| *w & COUNT_WORD == 0)?;
-            // A zero word carries no bits, as a word without decisions.
-            self.remaining = self.word.checked_ilog2().unwrap_or(0);
+            self.remaining = decisions_in(self.word);
         }
         self.remaining -= 1;
         Some(u64::from(self.word >> self.remaining & 1))

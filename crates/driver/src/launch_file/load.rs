@@ -2,22 +2,25 @@
 
 use std::path::{Path, PathBuf};
 
-use prlx_isa::amdgpu::object;
 use prlx_isa::image;
 
 use crate::error::{Error, ErrorKind};
 use crate::files;
 use crate::job::Job;
 use crate::launch_file;
-use crate::launch_file::amd;
+use crate::launch_file::amd::AmdModules;
 use crate::launch_file::arguments::arguments;
 use crate::launch_file::before;
 use crate::launch_file::compile::{self, CompilerOptions, Language};
 use crate::launch_file::files::{Files, load};
 use crate::launch_file::kernel;
 use crate::launch_file::keys::{COMPILER_KEYS, KEYS};
+use crate::launch_file::module_format::{self, ModuleFormat};
 use crate::launch_file::shape::config;
 use crate::launch_file::table::{Source, Table};
+
+/// The formats of modules of machine code that PRLX ships.
+pub const MODULE_FORMATS: &[&dyn ModuleFormat] = &[&AmdModules];
 
 impl Job {
     /// Reads a launch file with the module and the files that it names. A `.cu` or `.hip` module is compiled.
@@ -26,6 +29,14 @@ impl Job {
     /// If a file cannot be read or a key is wrong. The error names the file, the line, the key, and what to
     /// do.
     pub fn load(path: &Path) -> Result<Job, Error> {
+        Job::load_with(path, MODULE_FORMATS)
+    }
+
+    /// [`Job::load`] with modules of machine code in these formats.
+    ///
+    /// # Errors
+    /// As [`Job::load`].
+    pub fn load_with(path: &Path, formats: &[&dyn ModuleFormat]) -> Result<Job, Error> {
         let name = path.display().to_string();
         let text = files::read_text(path)
             .map_err(|e| Error::new(ErrorKind::File, format!("cannot read the launch file {name}: {e}")))?;
@@ -35,11 +46,12 @@ impl Job {
             files::read(&file)
                 .map_err(|e| Error::new(ErrorKind::File, format!("cannot read {}: {e}", file.display())))
         };
-        let mut job = read(&name, &text, &files, &|module, options| match Language::of(module) {
+        let modules = |module: &str, options: &CompilerOptions| match Language::of(module) {
             Some(Language::Cuda) => compile::ptx(&folder.join(module), options),
             Some(Language::Hip) => compile::code_object(&folder.join(module), options),
             None => files(module),
-        })?;
+        };
+        let mut job = read(&name, &text, &files, &modules, formats)?;
         job.folder = folder.to_owned();
         job.source = folder.join(&job.source);
         Ok(job)
@@ -51,7 +63,20 @@ impl Job {
     /// # Errors
     /// If a key is wrong or `files` fails.
     pub fn parse(name: &str, text: &str, files: &launch_file::Files<'_>) -> Result<Job, Error> {
-        read(name, text, files, &|module, _| files(module))
+        Job::parse_with(name, text, files, MODULE_FORMATS)
+    }
+
+    /// [`Job::parse`] with modules of machine code in these formats.
+    ///
+    /// # Errors
+    /// As [`Job::parse`].
+    pub fn parse_with(
+        name: &str,
+        text: &str,
+        files: &launch_file::Files<'_>,
+        formats: &[&dyn ModuleFormat],
+    ) -> Result<Job, Error> {
+        read(name, text, files, &|module, _| files(module), formats)
     }
 }
 
@@ -59,7 +84,13 @@ impl Job {
 type Modules<'a> = dyn Fn(&str, &CompilerOptions) -> Result<Vec<u8>, Error> + 'a;
 
 /// Reads the text of a launch file called `name`.
-fn read(name: &str, text: &str, files: &Files<'_>, modules: &Modules<'_>) -> Result<Job, Error> {
+fn read(
+    name: &str,
+    text: &str,
+    files: &Files<'_>,
+    modules: &Modules<'_>,
+    formats: &[&dyn ModuleFormat],
+) -> Result<Job, Error> {
     let source = Source { name, text };
     let root = source.parse()?;
     let file = Table::new(source, "", root.get_ref(), 0, KEYS)?;
@@ -73,8 +104,9 @@ fn read(name: &str, text: &str, files: &Files<'_>, modules: &Modules<'_>) -> Res
         return Err(file.need(key)?.error(what));
     }
     let bytes = load(&|module| modules(module, &options), named, &module)?;
-    let (text, object, view) = if object::is_binary(&bytes) {
-        let (object, view) = amd::code_object(&file, named, &module, &bytes)?;
+    let format = formats.iter().copied().find(|format| format.recognizes(&bytes));
+    let (text, object, view) = if let Some(format) = format {
+        let (object, view) = module_format::object(format, &file, named, &module, &bytes)?;
         (view.text.to_string(), Some(object), (view, Vec::new()))
     } else {
         let ptx = if image::is_binary(&bytes) {
@@ -86,12 +118,10 @@ fn read(name: &str, text: &str, files: &Files<'_>, modules: &Modules<'_>) -> Res
         (ptx, None, view)
     };
     let mut signature = kernel::kernel(&file, named, &module, &view)?;
-    let hidden = if object.is_some() {
-        amd::infer_types(&mut signature, &view.0);
-        amd::take_hidden(&mut signature)
-    } else {
-        Vec::new()
-    };
+    let hidden = format.map_or_else(Vec::new, |format| {
+        module_format::infer_types(format, &mut signature, &view.0);
+        module_format::take_hidden(format, &mut signature)
+    });
     let size = signature.params.iter().map(|p| u64::from(p.offset) + u64::from(p.size)).max().unwrap_or(0);
     if size > PARAMS {
         let say =
@@ -103,9 +133,12 @@ fn read(name: &str, text: &str, files: &Files<'_>, modules: &Modules<'_>) -> Res
     let folder = PathBuf::from(&module).parent().map_or_else(PathBuf::new, PathBuf::from);
     let sources = file.get("source").map_or(Ok(folder), |v| v.text().map(PathBuf::from))?;
     let mut args = arguments(&file, &signature, &view.0, seed, files)?;
-    amd::insert_hidden(&mut args, &mut signature, hidden, &config);
-    if let Some(before) = file.get("before").filter(|_| object.is_some()) {
-        return Err(before.error("launches before are not supported for AMD machine code"));
+    if let Some(format) = format {
+        module_format::insert_hidden(format, &mut args, &mut signature, hidden, &config);
+        if let Some(before) = file.get("before") {
+            let code = format.instruction_set().code_name();
+            return Err(before.error(format_args!("launches before are not supported for {code}")));
+        }
     }
     let kernel_of = |table: &Table<'_>| kernel::kernel(table, named, &module, &view);
     let before = before::launches(&file, &args, seed, &kernel_of)?;

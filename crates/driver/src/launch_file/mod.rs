@@ -13,6 +13,7 @@ mod files;
 mod kernel;
 mod keys;
 mod load;
+mod module_format;
 mod param_uses;
 mod param_uses_amd;
 mod shape;
@@ -22,6 +23,8 @@ mod write;
 
 pub use compile::{CompilerOptions, Language, code_object as compile_hip, hip_compiler, ptx as compile_cuda};
 pub use files::Files;
+pub use load::MODULE_FORMATS;
+pub use module_format::{ModuleError, ModuleFormat};
 pub use param_uses::{ParamUse, param_uses};
 pub use param_uses_amd::param_uses_amd;
 pub use write::{CapturedBuffer, CapturedLaunch, LAUNCH_FILE, after_file, is_partial, quoted, short_name};

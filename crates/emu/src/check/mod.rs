@@ -155,9 +155,9 @@ impl Checker {
     ) -> Option<Box<Checker>> {
         (checks.any() || dataflow.is_some()).then(|| {
             let mut log = FindingLog::default();
-            let amd = launch.code.exec.is_some();
-            if amd && checks.has(Check::Init) {
-                log.unchecked("values that nothing wrote, in AMD machine code");
+            let waves = launch.code.exec.is_some();
+            if waves && checks.has(Check::Init) {
+                log.unchecked("values that nothing wrote, in machine code");
             }
             Box::new(Checker {
                 checks,
@@ -165,7 +165,7 @@ impl Checker {
                 log,
                 facts: Facts::of(launch),
                 blocks: HeapBlocks::default(),
-                init: (checks.has(Check::Init) && !amd).then(|| InitCheck::new(launch)),
+                init: (checks.has(Check::Init) && !waves).then(|| InitCheck::new(launch)),
                 barriers: checks.has(Check::Sync).then(BarrierCheck::default),
                 polling: checks.has(Check::Sync).then(|| Polling::new(launch)),
                 async_work: checks.has(Check::Async).then(|| AsyncCheck::new(launch)),

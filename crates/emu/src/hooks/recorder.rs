@@ -7,7 +7,7 @@
 //! - Decisions without room are counted as dropped. Only a faulty plan has them.
 
 use prlx_plan::{Action, Plan, ProbeState, RollingHash, value_hash};
-use prlx_trace::device::{COUNT_BITS, COUNT_MORE, COUNT_WORD, VALUE_BITS, WORD_BITS, digest, low};
+use prlx_trace::device::{COUNT_BITS, VALUE_BITS, WORD_BITS, count_words, decisions_in, digest, low};
 use prlx_trace::kernel::{Level, SiteClass};
 use prlx_trace::launch::{Event, Lanes, OperandRecord, WarpStream};
 use prlx_trace::{FuncId, LaneMask, SiteId, WarpId};
@@ -62,9 +62,9 @@ pub struct Recorder {
     probes: probes::WarpProbes,
 }
 
-/// Decisions that a word has room for. Its leading 1 marks where they begin.
+/// Decisions that a word has room for.
 fn free(word: u32) -> u32 {
-    word.leading_zeros().saturating_sub(u32::BITS - 1 - WORD_BITS)
+    WORD_BITS.saturating_sub(decisions_in(word))
 }
 
 impl Recorder {
@@ -234,14 +234,10 @@ impl Recorder {
                 self.reserve(m, *room);
                 let large = (1 << COUNT_BITS) - 1;
                 each_lane(m, |l| {
-                    let Some(mut n) = taken(planes, *counter, l) else { return };
+                    let Some(n) = taken(planes, *counter, l) else { return };
                     self.append(l, COUNT_BITS, n.min(large));
-                    let mut more = n >= large;
-                    while more {
-                        let low = n as u32 & (COUNT_MORE - 1);
-                        n >>= 30;
-                        more = n > 0;
-                        self.words[l].push(COUNT_WORD | low | if more { COUNT_MORE } else { 0 });
+                    if n >= large {
+                        self.words[l].extend(count_words(n));
                     }
                 });
             }

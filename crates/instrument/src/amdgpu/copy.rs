@@ -23,11 +23,12 @@ use super::kernels;
 use super::liveness::Places;
 use super::misfit::{self, Misfit};
 use super::numbers::{Set, Used};
-use super::piece::{Homes, Piece, Work};
+use super::piece::{Homes, Piece};
 use super::registers::Registers;
 use super::spill::{Home, Store, Swap};
 use crate::ptx::{Routines, Text};
 use crate::routines;
+use crate::verify::inserted_code::Work;
 
 /// A group of functions under construction.
 pub(super) struct Group<'a> {
@@ -245,7 +246,10 @@ impl Group<'_> {
         let read = outer_registers(&lines, &names);
         let here = copy.registers.at(&copy.place(place), &lines, read)?;
         let registers = here.as_ref().unwrap_or(&copy.registers);
-        self.begin_piece(copy, place, live, Work::Routine(text.clone(), specials.clone()));
+        self.begin_piece(copy, place, live, Work::Routine(text.clone()));
+        if let Some(piece) = self.pieces.last_mut() {
+            piece.specials.clone_from(specials);
+        }
         let compiled = compile(&mut self.asm, registers, &names, &lines, live);
         self.asm.piece = None;
         let peak = compiled.map_err(|why| copy.located(place, why))?;
@@ -279,7 +283,16 @@ impl Group<'_> {
         }
         self.asm.piece = Some(self.pieces.len());
         let homes = Rc::clone(&copy.homes);
-        self.pieces.push(Piece { function: copy.f, work, homes, kept, keeps_scc: live, words: 0..0 });
+        let specials = FxHashMap::default();
+        self.pieces.push(Piece {
+            function: copy.f,
+            work,
+            specials,
+            homes,
+            kept,
+            keeps_scc: live,
+            words: 0..0,
+        });
     }
 
     /// Code that uses the fixed registers and may change SCC.

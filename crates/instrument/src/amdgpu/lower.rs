@@ -27,7 +27,7 @@ use crate::error::{Error, ErrorKind};
 use crate::object_target::{LoweredObject, ObjectTarget};
 use crate::ptx::Routines;
 use crate::tokens::span;
-use crate::verify::amdgpu::{InsertedPieces, Samples, verify};
+use crate::verify::amdgpu::{InsertedPieces, samples, verify};
 
 /// Lowers plans to AMD machine code.
 #[derive(Debug)]
@@ -40,7 +40,7 @@ impl ObjectTarget for AmdGpu {
 
     fn lower(&self, bytes: &[u8], module: &Module, plan: &Plan) -> Result<LoweredObject, Error> {
         let unread = |e: prlx_isa::image::Error| Error::new(ErrorKind::Unsupported, span(0, 0), e.what);
-        let samples = LazyCell::new(|| Samples::of(module.warp_lanes));
+        let samples = LazyCell::new(|| samples(module.warp_lanes));
         lower(&CodeObject::read(bytes).map_err(unread)?, module, plan, &|code| verify(&samples, code))
     }
 }

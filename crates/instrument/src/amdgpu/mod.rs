@@ -48,4 +48,4 @@ pub(crate) use self::function::names;
 pub use self::lower::AmdGpu;
 #[cfg(test)]
 pub(crate) use self::lower::lower;
-pub(crate) use self::piece::{Homes, Piece, ScalarHome, VectorHome, Work};
+pub(crate) use self::piece::{Homes, Piece, ScalarHome, VectorHome};

@@ -11,24 +11,15 @@ use super::allocation::Special;
 use super::numbers::{Place, Set};
 use super::registers::Registers;
 use super::spill::{Home, Store};
-use crate::ptx::Text;
-
-/// What a piece of inserted code must do.
-pub(crate) enum Work {
-    /// Run a routine in the lanes that are where the wave is. Special registers are where a kernel finds them
-    /// when it begins, if it runs there.
-    Routine(Text, FxHashMap<&'static str, Special>),
-    /// Note this number for the lanes that leave the wave: those that are with it and not in EXEC.
-    Depart(u32),
-    /// Take back the lanes with this number.
-    Rejoin(u32),
-}
+use crate::verify::inserted_code::Work;
 
 /// A piece of inserted code.
 pub(crate) struct Piece {
     /// Its function in the module.
     pub function: usize,
     pub work: Work,
+    /// Where a kernel finds special registers when it begins, if the piece runs there.
+    pub specials: FxHashMap<&'static str, Special>,
     pub homes: Rc<Homes>,
     /// Registers that must be the same behind it, but for homes: those that hold something, and those that a
     /// load may still write.

@@ -33,6 +33,7 @@ mod execute;
 mod fault;
 mod function;
 mod handover;
+pub mod inserted_code;
 mod machine;
 mod memory;
 mod model;

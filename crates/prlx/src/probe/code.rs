@@ -4,6 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use prlx_driver::Job;
+use prlx_isa::InstructionSet;
 use prlx_isa::amdgpu::{self, object::CodeObject};
 use prlx_isa::view::Module;
 use prlx_trace::WarpSize;
@@ -17,8 +18,8 @@ pub(super) struct Code {
     /// The text of a module of PTX.
     pub(super) text: String,
     pub(super) module: Module,
-    /// Whether it is AMD machine code.
-    pub(super) is_machine_code: bool,
+    /// The instruction set of machine code; `None` for PTX.
+    pub(super) machine_code: Option<InstructionSet>,
     /// The kernel that the launch file launches.
     pub(super) kernel: Option<String>,
 }
@@ -28,12 +29,12 @@ impl Code {
     pub(super) fn load(path: &Path) -> Result<Code> {
         if input::identify(path)? == FileKind::LaunchFile {
             let job = Job::load(path)?;
-            let (module, is_machine_code) = (job.view(WarpSize::W32)?, job.object.is_some());
+            let (module, machine_code) = (job.view(WarpSize::W32)?, job.object.map(|object| object.set));
             return Ok(Code {
                 name: job.module,
                 text: job.text,
                 module,
-                is_machine_code,
+                machine_code,
                 kernel: Some(job.kernel),
             });
         }
@@ -41,11 +42,12 @@ impl Code {
         if let Some(bytes) = crate::code::amd_object(path, None)? {
             let read = CodeObject::read(&bytes).and_then(|object| amdgpu::read(&object));
             let module = read.with_context(|| name.clone())?;
-            return Ok(Code { name, text: String::new(), module, is_machine_code: true, kernel: None });
+            let machine_code = Some(amdgpu::INSTRUCTION_SET);
+            return Ok(Code { name, text: String::new(), module, machine_code, kernel: None });
         }
         let text = crate::code::ptx(path, None)?;
         let (module, _) = prlx_isa::ptx::read(&text);
-        Ok(Code { name, text, module, is_machine_code: false, kernel: None })
+        Ok(Code { name, text, module, machine_code: None, kernel: None })
     }
 
     /// Names of the kernels to probe: those that the user names, or the one that is launched. An empty list

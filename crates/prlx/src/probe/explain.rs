@@ -93,10 +93,11 @@ pub struct Totals {
 /// If the file cannot be read, the program matches nothing, or cannot be inserted.
 pub fn explain(script: &Arc<Script>, path: &Path, kernels: &[String]) -> Result<Explanation> {
     let code = Code::load(path)?;
-    if code.is_machine_code {
+    if let Some(set) = code.machine_code {
         bail!(
-            "{} is AMD machine code, and inserted code is shown of PTX only: use `prlx probe --rewritten`",
-            code.name
+            "{} is {}, and inserted code is shown of PTX only: use `prlx probe --rewritten`",
+            code.name,
+            set.code_name()
         );
     }
     let kernels = code.kernels(kernels);

@@ -1,16 +1,12 @@
 //! The kernels of the tests, their launches and recordings, and files with what is expected.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use prlx_driver::buffer_content::Content;
-use prlx_driver::job::{Arg, ArgValue, Buffer};
-use prlx_driver::{Job, LaunchConfig, RecordOptions, Recorded, record};
+use prlx_driver::{Error, Job, RecordOptions, Recorded, record};
 use prlx_emu::{Checks, Emulator, Options};
-use prlx_isa::MachineCode;
 use prlx_plan::{Plan, RecordingRequest};
-use prlx_toy::{LANES, TOY, Toy};
-use prlx_trace::kernel::Scalar;
-use prlx_trace::{Dim3, Trace};
+use prlx_toy::{TOY, Toy};
+use prlx_trace::Trace;
 
 /// Counts steps of the Collatz sequence.
 pub const GOOD: &str = include_str!("../kernels/good.toy");
@@ -33,53 +29,56 @@ pub fn golden(name: &str, text: &str) {
     assert!(text == expected, "{name} has changed (BLESS=1 writes it):\n{text}");
 }
 
-fn buffer(name: &str, len: u32, content: Content, out: bool) -> Arg {
-    let value = ArgValue::Buffer(Buffer {
-        ty: Scalar::U32,
-        shape: vec![len.into()],
-        content,
-        random: (0, 0),
-        out,
-        save: None,
-        expect: None,
-        map: None,
-        place: None,
-        variable: false,
-    });
-    Arg { name: name.to_owned(), value }
-}
-
 /// Element `i` of the input.
 pub fn input(i: u32) -> u32 {
     i + 1
 }
 
-/// The launch of a kernel: two CTAs of [`THREADS`] threads.
+/// The launch file of a kernel: two CTAs of [`THREADS`] threads.
+fn launch_file(name: &str) -> String {
+    format!(
+        r#"
+module = "{name}.toy"
+kernel = "steps"
+grid = 2
+block = {THREADS}
+
+[[arg]]
+name = "in"
+type = "u32"
+iota = 1
+len = {ELEMENTS}
+
+[[arg]]
+name = "out"
+type = "u32"
+fill = 7
+len = {ELEMENTS}
+out = true
+
+[[arg]]
+name = "found"
+type = "u32"
+fill = 0
+len = 2
+out = true
+
+[[arg]]
+name = "n"
+value = {ELEMENTS}
+"#
+    )
+}
+
+/// The launch of a kernel, read from its launch file.
+pub fn read_job(name: &str, text: &str) -> Result<Job, Error> {
+    let module = |_: &str| Ok(text.as_bytes().to_vec());
+    Job::parse_with(&format!("{name}.toml"), &launch_file(name), &module, &[&Toy])
+}
+
+/// The launch of a kernel that can be read.
 pub fn job(name: &str, text: &str) -> Job {
-    let module = TOY.read(text.as_bytes()).unwrap();
-    let numbers = (0..ELEMENTS).flat_map(|i| input(i).to_le_bytes()).collect();
-    Job {
-        name: format!("{name}.toml"),
-        module: format!("{name}.toy"),
-        text: text.to_owned(),
-        object: Some(MachineCode { set: TOY, bytes: text.as_bytes().to_vec(), warp_lanes: LANES }),
-        folder: PathBuf::new(),
-        source: PathBuf::new(),
-        kernel: "steps".to_owned(),
-        config: LaunchConfig {
-            grid: Dim3 { x: 2, y: 1, z: 1 },
-            block: Dim3 { x: THREADS, y: 1, z: 1 },
-            ..LaunchConfig::default()
-        },
-        params: prlx_plan::kernel_params(&module, &module.functions[0]),
-        args: vec![
-            buffer("in", ELEMENTS, Content::Bytes(numbers), false),
-            buffer("out", ELEMENTS, Content::Fill(7), true),
-            buffer("found", 2, Content::Fill(0), true),
-            Arg { name: "n".to_owned(), value: ArgValue::Scalar(Scalar::U32, ELEMENTS.into()) },
-        ],
-        before: Vec::new(),
-    }
+    read_job(name, text).unwrap()
 }
 
 /// A CPU device that runs toy code.

@@ -8,7 +8,7 @@ use prlx_toy::TOY;
 use prlx_toy::code::Instruction;
 use prlx_trace::Level;
 
-use crate::support::{BAD, GOOD, device, golden, job};
+use crate::support::{BAD, GOOD, device, golden, read_job};
 
 fn view(text: &str) -> Module {
     TOY.read(text.as_bytes()).unwrap()
@@ -90,7 +90,8 @@ fn no_text_makes_it_panic() {
             accepted += 1;
             assert!(module.functions.len() == 1 && rewrite.is_ok(), "{text}");
             // It is run or refused. A wrong address or a loop without end is a fault.
-            let _ = prlx_driver::run(&mut device(Checks::NONE), &job("kernel", &text));
+            let job = read_job("kernel", &text);
+            let _ = job.and_then(|job| prlx_driver::run(&mut device(Checks::NONE), &job));
         }
     }
     assert!(accepted > 40, "only {accepted} texts were accepted");

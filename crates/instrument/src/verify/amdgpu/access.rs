@@ -4,9 +4,8 @@ use prlx_isa::amdgpu::REALTIME;
 use prlx_isa::amdgpu::inst::table::{Access, Role};
 use prlx_isa::amdgpu::inst::{Encoding, Field, Inst, Value};
 
-use super::convert::double;
-use super::memory::combine;
 use super::wave::{CLOCK, Counter, Wave};
+use crate::verify::inserted_code::{combine, double};
 
 impl Wave {
     pub(super) fn access(&mut self, inst: &Inst) -> Result<(), String> {

@@ -1,5 +1,7 @@
 //! Conversions between types, as AMD code names them.
 
+use crate::verify::inserted_code::{double, single};
+
 /// A value of type `of` as one of type `into`: `u32`, `i32`, `f16`, `f32`, `f64`. Integers are rounded
 /// towards zero and saturate; the integer of no number is 0. `None` for an unknown type.
 pub(super) fn convert(into: &str, of: &str, a: u64) -> Option<u64> {
@@ -19,16 +21,6 @@ pub(super) fn convert(into: &str, of: &str, a: u64) -> Option<u64> {
         "f64" => double(value),
         _ => return None,
     })
-}
-
-/// Bits of a result. All NaN results have the same bits here, as neither side defines them.
-pub(super) fn single(value: f32) -> u64 {
-    u64::from(if value.is_nan() { f32::NAN.to_bits() } else { value.to_bits() })
-}
-
-/// The same of a binary64 result.
-pub(super) fn double(value: f64) -> u64 {
-    if value.is_nan() { f64::NAN.to_bits() } else { value.to_bits() }
 }
 
 /// The value of a binary16 number.

@@ -4,8 +4,9 @@
 //! The steps of a division do not scale. Where they would have to, the last step gives the quotient, whatever
 //! the steps before it have computed.
 
-use super::convert::{convert, double, single};
+use super::convert::convert;
 use super::wave::Operation;
+use crate::verify::inserted_code::{double, single};
 
 /// The operation of a name.
 pub(super) fn operation(name: &str) -> Option<Operation> {

@@ -1,18 +1,15 @@
 //! Verifies what is inserted into AMD machine code: every piece is decoded from its words and executed.
 //!
-//! A routine is compiled from text, which means the same for PTX. [`crate::verify`] checks for PTX that the
-//! text does what the plan says. This module checks that the machine code does what the text says, so it runs
-//! both on waves in sample states: `routine` the text, `wave` the code.
+//! [`super::inserted_code`] runs the routines that pieces were compiled from, and compares. This module gives
+//! it a machine for AMD's instructions (`wave`), and looks at all that must not change (`piece`).
 //!
 //! # Invariants
 //! For each piece of inserted code, in each sample state:
 //!
-//! 1. Registers, state and memory are behind it what its routine makes of them, in every lane that is where
-//!    the wave is, whatever EXEC is; lanes that leave the wave or come back are noted as such.
-//! 2. Nothing else has changed: EXEC, VCC, M0, SCC where it is live, registers that hold something, and
-//!    memory.
-//! 3. No register is used that a load may still write, and no load is under way when the piece ends.
-//! 4. Control stays inside the piece, and it ends.
+//! 1. The invariants of [`super::inserted_code`] hold. Unchanged are EXEC, VCC, M0, SCC where it is live,
+//!    registers that hold something, and scratch memory.
+//! 2. No register is used that a load may still write, and no load is under way when the piece ends.
+//! 3. Control stays inside the piece, and it ends.
 //!
 //! # Limitations
 //! - What is copied from the original is not looked at, nor the few instructions at a kernel's entry, nor
@@ -26,10 +23,7 @@ mod access;
 mod compare;
 mod convert;
 mod float;
-mod memory;
 mod piece;
-mod routine;
-mod sample;
 mod scalar;
 #[cfg(test)]
 mod tests;
@@ -42,8 +36,10 @@ use prlx_isa::view::Module;
 use rustc_hash::FxHashMap;
 
 use crate::amdgpu::{Piece, names};
-pub(crate) use piece::Samples;
+use crate::verify::inserted_code::Samples;
+use piece::Executable;
 use wave::Step;
+pub(crate) use wave::Wave;
 
 /// Finished code with the pieces that were inserted into it.
 pub(crate) struct InsertedPieces<'a> {
@@ -55,11 +51,16 @@ pub(crate) struct InsertedPieces<'a> {
     pub pieces: &'a [Piece],
 }
 
+/// The samples for waves with so many lanes.
+pub(crate) fn samples(lanes: u32) -> Samples<Wave> {
+    Samples::of(lanes, |seed, memory| wave::sample(lanes, seed, memory))
+}
+
 /// Checks all pieces in these samples, which are for waves with as many lanes.
 ///
 /// # Errors
 /// The first invariant of this module that does not hold, with the place. This is a bug.
-pub(crate) fn verify(samples: &Samples, code: &InsertedPieces<'_>) -> Result<(), String> {
+pub(crate) fn verify(samples: &Samples<Wave>, code: &InsertedPieces<'_>) -> Result<(), String> {
     let mut all_names = FxHashMap::default();
     for piece in code.pieces {
         let Some(function) = code.module.functions.get(piece.function) else { continue };
@@ -67,7 +68,8 @@ pub(crate) fn verify(samples: &Samples, code: &InsertedPieces<'_>) -> Result<(),
             .entry(piece.function)
             .or_insert_with(|| names(&RegisterMap::of(function, code.lanes.into()), code.lanes.into()));
         let words = code.words.get(piece.words.clone()).unwrap_or_default();
-        let checked = decode(code, words).and_then(|insts| samples.check(code.target, piece, names, &insts));
+        let checked = decode(code, words)
+            .and_then(|insts| samples.check(&Executable { target: code.target, piece, names, code: &insts }));
         checked.map_err(|what| {
             format!("{}: {what}, in the code at word {}", function.name, piece.words.start)
         })?;

@@ -1,222 +1,93 @@
-//! Executes a piece of inserted code in sample states, and compares what it leaves with what it must do.
+//! A piece of inserted code as the verifier executes it: where what is live lies, and what must not change.
 
 use prlx_isa::amdgpu::inst::Value;
-use prlx_isa::amdgpu::{ClockSource, Register, TIMER_CYCLES, Target, inst::Reg};
+use prlx_isa::amdgpu::{ClockSource, Register, TIMER_CYCLES, TIMER_TICK, Target, inst::Reg};
 use rustc_hash::FxHashMap;
 
-use super::memory::Memory;
-use super::routine::{self, Row};
-use super::sample::{self, SAMPLES};
-use super::wave::{CLOCK, Counter, PLACE, Step, Wave, each};
-use crate::amdgpu::{Homes, Piece, ScalarHome, Special, VectorHome, Work};
-use crate::ptx::{KEPT_SPECIALS, Text, temporary_type};
-use crate::routines::{Line, instructions, lines, mentions};
-use crate::verify::machine::mix;
+use super::wave::{CLOCK, Counter, PLACE, Step, Wave};
+use crate::amdgpu::{Homes, Piece, ScalarHome, Special, VectorHome};
+use crate::routines::{Line, instructions, mentions};
+use crate::verify::inserted_code::{Environment, InsertedPiece, Live, Memory, PARAMETERS, Row, Work};
 
 /// Registers of a function by name, and whether it is a predicate.
 pub(super) type Names = FxHashMap<(String, bool), Register>;
 
-/// The wave that each sample begins with.
-pub(crate) struct Samples {
-    waves: Vec<(sample::Lanes, Wave)>,
+/// A piece with its instructions.
+pub(super) struct Executable<'p> {
+    pub(super) target: Target,
+    pub(super) piece: &'p Piece,
+    pub(super) names: &'p Names,
+    pub(super) code: &'p [Step],
 }
 
-impl Samples {
-    pub(crate) fn of(lanes: u32) -> Samples {
-        let wave = |seed| (sample::Lanes::of(lanes, seed), sample::wave(lanes, seed));
-        Samples { waves: (0..SAMPLES).map(wave).collect() }
+impl InsertedPiece for Executable<'_> {
+    type Wave = Wave;
+
+    fn work(&self) -> &Work {
+        &self.piece.work
     }
 
-    /// Checks a piece, whose instructions are `code`.
-    pub(super) fn check(
-        &self,
-        target: Target,
-        piece: &Piece,
-        names: &Names,
-        code: &[Step],
-    ) -> Result<(), String> {
-        let lines = match &piece.work {
-            Work::Routine(text, _) => lines(&text.lines).map_err(|e| e.message)?,
-            Work::Depart(_) | Work::Rejoin(_) => Vec::new(),
-        };
-        // Where a kernel begins, all lanes are there.
-        let begins = matches!(&piece.work, Work::Routine(_, specials) if specials.contains_key("%tid.x"));
-        for (seed, (lanes, wave)) in (0..).zip(&self.waves) {
-            let all = sample::Lanes { present: lanes.launched, exec: lanes.launched, ..*lanes };
-            let lanes = if begins { &all } else { lanes };
-            let one = Trial { target, piece, names, lines: &lines, lanes, seed };
-            one.run(wave, code).map_err(|what| format!("{what} (sample {seed})"))?;
-        }
-        Ok(())
-    }
-}
-
-/// A piece in one sample.
-struct Trial<'t> {
-    target: Target,
-    piece: &'t Piece,
-    names: &'t Names,
-    lines: &'t [Line<'t>],
-    lanes: &'t sample::Lanes,
-    seed: u64,
-}
-
-/// What is live between pieces.
-struct Live {
-    present: u64,
-    warp: u32,
-    events: Option<u32>,
-    /// By lane: the number of the place where it waits.
-    away: Vec<u32>,
-    state: FxHashMap<String, Row>,
-}
-
-impl Trial<'_> {
-    fn run(&self, begin: &Wave, code: &[Step]) -> Result<(), String> {
-        let homes = &*self.piece.homes;
-        let mut before = begin.clone();
-        before.exec = self.lanes.exec;
-        let mut live = self.live();
-        let launched = halves(self.lanes.launched);
-        homes.launched.iter().zip(launched).for_each(|(home, word)| put_scalar(&mut before, *home, word));
-        let parameter_words = homes.parameters.iter().zip(halves(sample::PARAMETERS));
-        parameter_words.for_each(|(home, word)| put_scalar(&mut before, *home, word));
-        put(&mut before, homes, &live);
-        let mut wave = before.clone();
-        match &self.piece.work {
-            Work::Routine(text, specials) => {
-                wave.pending = self.late();
-                let memory = self.routine(text, specials, &before, &mut live)?;
-                wave.run(code)?;
-                if let Some(at) = wave.memory.differs(&memory) {
-                    let (is, wanted) = (wave.memory.read(at, 4), memory.read(at, 4));
-                    return Err(format!("memory at {at:#x} becomes {is:#x}, expected {wanted:#x}"));
-                }
-            }
-            Work::Depart(number) => {
-                let leave = live.present & !before.exec;
-                each(leave).for_each(|lane| live.away[lane] = *number);
-                live.present &= before.exec;
-                wave.run(code)?;
-            }
-            Work::Rejoin(number) => {
-                let back = each(self.lanes.launched).filter(|lane| live.away[*lane] == *number);
-                live.present |= back.fold(0, |mask, lane| mask | 1 << lane);
-                wave.run(code)?;
-            }
-        }
-        if let (0, Some(events)) = (live.present, homes.events) {
-            // Where no lane is with the wave, an event may be counted that none has.
-            live.events = Some(get_scalar(&wave, events));
-        }
-        // The rest must be as before.
-        put(&mut before, homes, &live);
-        self.compare(&wave, &before)
+    fn begins(&self) -> bool {
+        self.piece.specials.contains_key("%tid.x")
     }
 
-    /// What is live between pieces in this sample.
-    fn live(&self) -> Live {
-        let of = |salt: u64, lane: u32| mix(self.seed << 40 ^ salt << 8 ^ u64::from(lane));
-        let numbers: Vec<u32> = match self.piece.work {
-            Work::Rejoin(number) | Work::Depart(number) => vec![number, 0, number + 1],
-            Work::Routine(..) => vec![0, 1, 2],
-        };
-        let away = (0..64).map(|lane| numbers[(of(7, lane) % 3) as usize]).collect();
-        let state = self.piece.homes.state.iter().enumerate().map(|(i, (name, words))| {
-            let value = |lane: u32| match words.len() {
-                1 => u64::from(sample::value(of(100 + i as u64, lane))),
-                _ => sample::wide(self.seed << 16 ^ i as u64, lane),
-            };
-            (name.clone(), std::array::from_fn(|lane| value(lane as u32)))
-        });
-        Live {
-            present: self.lanes.present,
-            warp: sample::WARP,
-            events: self.piece.homes.events.map(|_| mix(self.seed ^ 0x3b) as u32),
-            away,
-            state: state.collect(),
-        }
+    fn state(&self) -> Vec<(&str, u32)> {
+        let state = self.piece.homes.state.iter();
+        state.map(|(name, words)| (name.as_str(), 32 * words.len() as u32)).collect()
     }
 
-    /// Registers of the function that the routine reads: a load may still write them.
-    fn late(&self) -> Vec<(Reg, Counter)> {
-        let insts = instructions(self.lines);
-        let read = insts.flat_map(mentions).filter_map(|(name, _)| self.names.get(&(name.to_owned(), false)));
-        let late = read.filter_map(|register| match register {
-            Register::Word(reg @ Reg::V(_)) => Some(vec![(*reg, Counter::Vector), (*reg, Counter::Scalar)]),
-            Register::Word(reg @ Reg::S(_)) => Some(vec![(*reg, Counter::Scalar)]),
-            _ => None,
-        });
-        late.flatten().collect()
-    }
-
-    /// Runs the routine. Returns the memory behind it.
-    fn routine(
-        &self,
-        text: &Text,
-        specials: &FxHashMap<&'static str, Special>,
-        wave: &Wave,
-        live: &mut Live,
-    ) -> Result<Memory, String> {
-        let homes = &*self.piece.homes;
-        let bits = |name: &str| {
-            let of_state =
-                homes.state.iter().find(|(own, _)| own == name).map(|(_, words)| 32 * words.len() as u32);
-            let declared = text.declared.iter().find(|(_, own)| own == name).map(|(ty, _)| *ty);
-            of_state.or_else(|| match declared.or_else(|| temporary_type(name))? {
-                ".pred" => Some(1),
-                ty => ty.get(2..)?.parse().ok(),
-            })
-        };
-        let kept = live.state.clone();
-        let outer = |name: &str, predicate: bool| -> Option<Row> {
-            if let Some((_, kept_in)) = KEPT_SPECIALS.iter().find(|(special, _)| *special == name)
-                && !specials.contains_key(name)
-            {
-                return kept.get(*kept_in).copied();
-            }
-            match specials.get(name) {
-                Some(special) => row(wave.lanes, |lane| read_special(wave, *special, lane)),
-                None => self.outer(wave, name, predicate),
-            }
-        };
-        let mut lanes = routine::Lanes {
-            present: live.present,
-            bits: &bits,
-            outer: &outer,
-            registers: std::mem::take(&mut live.state),
-            parameters: sample::PARAMETERS,
-            warp: live.warp,
+    fn environment(&self) -> Environment {
+        Environment {
             multiprocessor: multiprocessor(self.target),
             clock: clock(self.target),
-            events: live.events,
-            memory: wave.memory.clone(),
-        };
-        lanes.run(self.lines)?;
-        (live.warp, live.events) = (lanes.warp, lanes.events);
-        live.state = lanes.registers;
-        Ok(lanes.memory)
-    }
-
-    /// A register of the function, as a predicate or as a number.
-    fn outer(&self, wave: &Wave, name: &str, predicate: bool) -> Option<Row> {
-        let same = |value| Some([value; 64]);
-        match self.names.get(&(name.to_owned(), predicate))? {
-            Register::Word(Reg::Scc) => same(u64::from(wave.scc)),
-            Register::Word(reg) => {
-                let value = one(*reg)?;
-                row(wave.lanes, |lane| wave.lane(value, lane, false).ok())
-            }
-            Register::Mask(reg) => {
-                let mask = wave.mask(mask(*reg, wave.lanes)?).ok()?;
-                row(wave.lanes, |lane| Some(mask >> lane & 1))
-            }
-            Register::AnyVcc => same(u64::from(wave.vcc & wave.all() != 0)),
-            Register::AnyExec => same(u64::from(wave.exec != 0)),
+            timer: CLOCK.wrapping_mul(TIMER_TICK.into()),
+            stored_at_once,
         }
     }
 
-    /// Compares what a piece leaves with what it must leave.
+    fn put(&self, wave: &mut Wave, live: &Live) {
+        let homes = &*self.piece.homes;
+        wave.exec = live.exec;
+        let masks = [(&homes.launched, live.launched), (&homes.parameters, PARAMETERS)];
+        for (homes, value) in masks.into_iter().chain([(&homes.present, live.present)]) {
+            homes.iter().zip(halves(value)).for_each(|(home, word)| put_scalar(wave, *home, word));
+        }
+        put_scalar(wave, homes.warp, live.warp);
+        for (home, events) in homes.events.iter().zip(live.events) {
+            put_scalar(wave, *home, events);
+        }
+        for lane in 0..wave.lanes as usize {
+            put_vector(wave, homes.away, lane, live.away[lane]);
+        }
+        for (name, words) in &homes.state {
+            let values = live.state.get(name);
+            for lane in 0..wave.lanes as usize {
+                let value = values.map_or(0, |lanes| lanes[lane]);
+                words.iter().zip(halves(value)).for_each(|(home, word)| put_vector(wave, *home, lane, word));
+            }
+        }
+    }
+
+    fn events(&self, wave: &Wave) -> Option<u32> {
+        self.piece.homes.events.map(|home| get_scalar(wave, home))
+    }
+
+    fn register(&self, wave: &Wave, name: &str, predicate: bool) -> Option<Row> {
+        match self.piece.specials.get(name) {
+            Some(special) => row(wave.lanes, |lane| read_special(wave, *special, lane)),
+            None => self.outer(wave, name, predicate),
+        }
+    }
+
+    fn execute(&self, wave: &mut Wave, lines: &[Line<'_>]) -> Result<(), String> {
+        wave.pending = self.late(lines);
+        wave.run(self.code)
+    }
+
+    fn memory(wave: &Wave) -> &Memory {
+        &wave.memory
+    }
+
     fn compare(&self, wave: &Wave, wanted: &Wave) -> Result<(), String> {
         let homes = &*self.piece.homes;
         let differs = |what: String, is: u64, wanted: u64| match is == wanted {
@@ -277,6 +148,47 @@ impl Trial<'_> {
     }
 }
 
+impl Executable<'_> {
+    /// Registers of the function that the routine reads: a load may still write them.
+    fn late(&self, lines: &[Line<'_>]) -> Vec<(Reg, Counter)> {
+        let insts = instructions(lines);
+        let read = insts.flat_map(mentions).filter_map(|(name, _)| self.names.get(&(name.to_owned(), false)));
+        let late = read.filter_map(|register| match register {
+            Register::Word(reg @ Reg::V(_)) => Some(vec![(*reg, Counter::Vector), (*reg, Counter::Scalar)]),
+            Register::Word(reg @ Reg::S(_)) => Some(vec![(*reg, Counter::Scalar)]),
+            _ => None,
+        });
+        late.flatten().collect()
+    }
+
+    /// A register of the function, as a predicate or as a number.
+    fn outer(&self, wave: &Wave, name: &str, predicate: bool) -> Option<Row> {
+        let same = |value| Some([value; 64]);
+        match self.names.get(&(name.to_owned(), predicate))? {
+            Register::Word(Reg::Scc) => same(u64::from(wave.scc)),
+            Register::Word(reg) => {
+                let value = one(*reg)?;
+                row(wave.lanes, |lane| wave.lane(value, lane, false).ok())
+            }
+            Register::Mask(reg) => {
+                let mask = wave.mask(mask(*reg, wave.lanes)?).ok()?;
+                row(wave.lanes, |lane| Some(mask >> lane & 1))
+            }
+            Register::AnyVcc => same(u64::from(wave.vcc & wave.all() != 0)),
+            Register::AnyExec => same(u64::from(wave.exec != 0)),
+        }
+    }
+}
+
+/// How many words an instruction stores. Those of vectors have no room for other offsets.
+fn stored_at_once(size: u64, count: usize, offset: i64) -> usize {
+    match (size, count) {
+        (8, _) => 1,
+        (_, 4) if !(0..2048).contains(&offset) => 2,
+        (_, all) => all,
+    }
+}
+
 /// What code reads for a clock.
 fn clock(target: Target) -> u64 {
     let message = target.clock() == ClockSource::Message;
@@ -309,7 +221,7 @@ fn read_special(wave: &Wave, special: Special, lane: usize) -> Option<u64> {
             let word = wave.lane(value, lane, false).ok()?;
             Some(word >> low & ((1u64 << count) - 1))
         }
-        Special::Parameter(offset) => Some(wave.memory.read(sample::PARAMETERS + u64::from(offset), 4)),
+        Special::Parameter(offset) => Some(wave.memory.read(PARAMETERS + u64::from(offset), 4)),
     }
 }
 
@@ -323,23 +235,6 @@ fn scalar_homes(homes: &Homes) -> impl Iterator<Item = (&'static str, ScalarHome
         ("the number of events", homes.events.as_slice()),
     ];
     all.into_iter().flat_map(|(what, homes)| homes.iter().map(move |home| (what, *home)))
-}
-
-/// Puts what is live between pieces where it is.
-fn put(wave: &mut Wave, homes: &Homes, live: &Live) {
-    let present = halves(live.present);
-    homes.present.iter().zip(present).for_each(|(home, word)| put_scalar(wave, *home, word));
-    put_scalar(wave, homes.warp, live.warp);
-    for (home, events) in homes.events.iter().zip(live.events) {
-        put_scalar(wave, *home, events);
-    }
-    for lane in 0..wave.lanes as usize {
-        put_vector(wave, homes.away, lane, live.away[lane]);
-        for (name, words) in &homes.state {
-            let value = live.state.get(name).map_or(0, |lanes| lanes[lane]);
-            words.iter().zip(halves(value)).for_each(|(home, word)| put_vector(wave, *home, lane, word));
-        }
-    }
 }
 
 fn put_scalar(wave: &mut Wave, home: ScalarHome, word: u32) {

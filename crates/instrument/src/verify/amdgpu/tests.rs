@@ -9,8 +9,9 @@ use prlx_plan::RegisterChoice::{Free, Saved, Scarce};
 use prlx_plan::{Plan, RecordingRequest, RegisterChoice};
 use prlx_trace::kernel::Level;
 
-use super::{InsertedPieces, Samples, decode, verify};
-use crate::amdgpu::{Work, lower};
+use super::{InsertedPieces, decode, samples, verify};
+use crate::amdgpu::lower;
+use crate::verify::inserted_code::Work;
 
 /// Passes the inserted code of an object to `check`. Objects that are not read have none.
 fn with_code(
@@ -137,10 +138,10 @@ fn planted(code: &InsertedPieces<'_>, inst: &Inst, change: Change) -> Inst {
 /// Plants a fault in the first piece that has its place. Returns what is said of it.
 fn plant(code: &InsertedPieces<'_>, fault: &Fault) -> Option<Result<(), String>> {
     let (_, _, of, begin, which, change) = *fault;
-    let samples = Samples::of(code.lanes.into());
+    let samples = samples(code.lanes.into());
     for piece in code.pieces {
         let fits = match &piece.work {
-            Work::Routine(text, _) => text.lines.contains(of),
+            Work::Routine(text) => text.lines.contains(of),
             Work::Depart(_) => of == "depart",
             Work::Rejoin(_) => of == "rejoin",
         };

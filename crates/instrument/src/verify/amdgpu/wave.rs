@@ -12,7 +12,8 @@
 
 use prlx_isa::amdgpu::inst::{Bank, Encoding, Field, Inst, Reg, Value};
 
-use super::memory::Memory;
+use crate::verify::inserted_code::{Memory, each, value};
+use crate::verify::machine::mix;
 
 /// Most instructions of a piece: loops of inserted code end after one round for each lane or bit.
 const MOST: usize = 200_000;
@@ -78,7 +79,7 @@ pub(super) type Operation = fn([u64; 3], bool, usize) -> (u64, bool);
 
 /// A wave, and the memory that it sees.
 #[derive(Clone, Debug)]
-pub(super) struct Wave {
+pub(crate) struct Wave {
     /// Lanes: 32 or 64.
     pub(super) lanes: u32,
     /// Scalar registers by number.
@@ -310,9 +311,27 @@ impl Wave {
     }
 }
 
-/// Lanes of a mask.
-pub(super) fn each(mask: u64) -> impl Iterator<Item = usize> {
-    (0..64).filter(move |lane| mask >> lane & 1 == 1)
+/// A wave in an arbitrary state, without anything that inserted code keeps.
+pub(super) fn sample(lanes: u32, seed: u64, memory: Memory) -> Wave {
+    let mut wave = Wave::new(lanes, memory);
+    for (n, register) in (0u64..).zip(&mut wave.scalars) {
+        *register = mix(seed << 32 ^ n) as u32;
+    }
+    for (n, register) in (0u64..).zip(&mut wave.vectors) {
+        for (lane, word) in (0u64..).zip(register) {
+            *word = value(seed << 32 ^ n << 8 ^ lane ^ 0x7000_0000);
+        }
+    }
+    for (n, register) in (0u64..).zip(&mut wave.accumulations) {
+        for (lane, word) in (0u64..).zip(register) {
+            *word = value(seed << 32 ^ n << 8 ^ lane ^ 0x3000_0000);
+        }
+    }
+    for (n, scratch) in (0u64..).zip(&mut wave.scratch) {
+        *scratch = Memory::new(mix(seed ^ n));
+    }
+    wave.scc = mix(seed ^ 0x5cc) & 1 == 1;
+    wave
 }
 
 /// Bits of a floating-point constant by its code: 0.5, -0.5, 1, -1, 2, -2, 4, -4, and 1/(2 pi).

@@ -8,8 +8,8 @@ use prlx_isa::view::FunctionKind;
 use prlx_plan::{RollingHash, WordBits, value_hash};
 use prlx_trace::device::tables::{Part, Records};
 use prlx_trace::device::{
-    COUNT_BITS, COUNT_MORE, COUNT_WORD, Context, Finals, Head, MAGAZINE_COUNT, MAGAZINE_STRIDE, MAGAZINES,
-    Shape, VALUE_BITS, WORD_BITS, digest,
+    COUNT_BITS, Context, Finals, Head, MAGAZINE_COUNT, MAGAZINE_STRIDE, MAGAZINES, Shape, VALUE_BITS,
+    WORD_BITS, count_words, decisions_in, digest,
 };
 use prlx_trace::kernel::Level;
 
@@ -159,8 +159,7 @@ impl LaneModel {
     }
 
     pub fn reserve(&mut self, bits: u32) {
-        let decisions = self.word.checked_ilog2().unwrap_or(0);
-        if decisions + bits > WORD_BITS {
+        if decisions_in(self.word) + bits > WORD_BITS {
             self.element(&[u64::from(self.word)]);
             self.word = 1;
         }
@@ -203,13 +202,7 @@ impl LaneModel {
         if count < large {
             return;
         }
-        let low = (count & u64::from(COUNT_MORE - 1)) as u32;
-        let high = (count >> 30) as u32;
-        let more = if high > 0 { COUNT_MORE } else { 0 };
-        self.element(&[u64::from(COUNT_WORD | more | low)]);
-        if high > 0 {
-            self.element(&[u64::from(COUNT_WORD | high)]);
-        }
+        count_words(count).for_each(|word| self.element(&[word.into()]));
     }
 
     pub fn fold(&mut self, into: RollingHash, values: &[u64]) {

@@ -54,6 +54,10 @@ impl ObjectReader for AmdGpu {
         "amdgpu"
     }
 
+    fn code_name(&self) -> &'static str {
+        "AMD machine code"
+    }
+
     fn read(&self, bytes: &[u8]) -> Result<Module, Error> {
         read(&CodeObject::read(bytes)?)
     }

@@ -11,14 +11,10 @@ use prlx_isa::ptx::{Op, Opcode};
 use prlx_isa::view::Type;
 use rustc_hash::FxHashMap;
 
-use super::convert::{double, single};
-use super::memory::{Memory, combine};
-use super::wave::{CLOCK, each};
-use crate::routines::{Arg, GRID_WARP, Instruction, Line, own};
+use super::memory::{Memory, combine, double, single};
+use super::piece::{Environment, Row, each};
+use crate::routines::{Arg, GRID_WARP, Instruction, KEPT_SPECIALS, Line, own};
 use crate::verify::arithmetic::compute;
-
-/// A value of each lane.
-pub(super) type Row = [u64; 64];
 
 /// What a routine reads and writes.
 pub(super) struct Lanes<'r> {
@@ -27,17 +23,14 @@ pub(super) struct Lanes<'r> {
     /// Bits of registers of the routine, by name without the prefix; `None` for those it does not have.
     pub(super) bits: &'r dyn Fn(&str) -> Option<u32>,
     /// A register of the function, as a predicate or as a number, or a special register; `None` if there is
-    /// none.
+    /// none, or nothing holds it here.
     pub(super) outer: &'r dyn Fn(&str, bool) -> Option<Row>,
     /// Values of the routine's registers and of state. Predicates are 0 and 1.
     pub(super) registers: FxHashMap<String, Row>,
     /// Address of the hidden parameter.
     pub(super) parameters: u64,
     pub(super) warp: u32,
-    /// Number of the multiprocessor.
-    pub(super) multiprocessor: u32,
-    /// The number that code reads for `%clock`, without a count of events.
-    pub(super) clock: u64,
+    pub(super) environment: Environment,
     /// Number of events of the wave so far, if `%clock` is that.
     pub(super) events: Option<u32>,
     pub(super) memory: Memory,
@@ -86,7 +79,11 @@ impl Lanes<'_> {
             "%laneid" => return Ok(std::array::from_fn(|lane| lane as u64)),
             _ => {}
         }
-        let found = (self.outer)(name, predicate);
+        let kept = || {
+            let (_, kept_in) = KEPT_SPECIALS.iter().find(|(special, _)| *special == name)?;
+            self.registers.get(*kept_in).copied()
+        };
+        let found = (self.outer)(name, predicate).or_else(kept);
         found.ok_or_else(|| format!("the routine reads `{name}` before it writes it"))
     }
 
@@ -128,9 +125,7 @@ impl Lanes<'_> {
             }
             ("st", [Arg::Address(base, offset), from]) => {
                 let at = self.named(base, false)?.map(|base| base.wrapping_add_signed(*offset));
-                // Instructions have no room for other offsets.
-                let near = (0..2048).contains(offset);
-                self.store(ty, at, near, from, here)
+                self.store(ty, at, *offset, from, here)
             }
             ("atom", [Arg::Name(to), Arg::Address(base, offset), values @ ..]) => {
                 let at = self.named(base, false)?.map(|base| base.wrapping_add_signed(*offset));
@@ -162,16 +157,15 @@ impl Lanes<'_> {
                 Ok(())
             }
             ("mov", [Arg::Name(to), Arg::Name("%clock" | "%clock64")]) => {
-                let value = self.events.map_or(self.clock, u64::from);
+                let value = self.events.map_or(self.environment.clock, u64::from);
                 self.events = self.events.map(|events| events.wrapping_add(1));
                 self.set(to, here, &[value; 64])
             }
             ("mov", [Arg::Name(to), Arg::Name("%globaltimer")]) => {
-                let value = CLOCK.wrapping_mul(prlx_isa::amdgpu::TIMER_TICK.into());
-                self.set(to, here, &[value; 64])
+                self.set(to, here, &[self.environment.timer; 64])
             }
             ("mov", [Arg::Name(to), Arg::Name("%smid")]) => {
-                self.set(to, here, &[self.multiprocessor.into(); 64])
+                self.set(to, here, &[self.environment.multiprocessor.into(); 64])
             }
             ("activemask", [Arg::Name(to)]) => self.set(to, here, &[here; 64]),
             ("vote", [Arg::Name(to), Arg::Name(of), _]) => {
@@ -230,7 +224,7 @@ impl Lanes<'_> {
         Ok(())
     }
 
-    fn store(&mut self, ty: &str, at: Row, near: bool, from: &Arg<'_>, here: u64) -> Result<(), String> {
+    fn store(&mut self, ty: &str, at: Row, offset: i64, from: &Arg<'_>, here: u64) -> Result<(), String> {
         let size = size(ty)?;
         let sources: Result<Vec<Row>, String> = match from {
             Arg::Vector(names) => names.iter().map(|name| self.named(name, false)).collect(),
@@ -238,11 +232,7 @@ impl Lanes<'_> {
         };
         // Lanes store to one place only in samples. Then it matters how many words are stored at a time.
         let sources = sources?;
-        let rows = match (size, sources.len()) {
-            (8, _) => 1,
-            (_, 4) if !near => 2,
-            (_, all) => all,
-        };
+        let rows = (self.environment.stored_at_once)(size, sources.len(), offset).max(1);
         for (part, sources) in sources.chunks(rows).enumerate() {
             for lane in each(here) {
                 let at = at[lane].wrapping_add(size * (part * rows) as u64);
@@ -331,8 +321,8 @@ fn size(ty: &str) -> Result<u64, String> {
     Ok(bits / 8)
 }
 
-/// The result of an operation of one lane. It is computed as the verifier of PTX does, not as the one of AMD
-/// code, so that an error in the latter's arithmetic shows.
+/// The result of an operation of one lane. It is computed as the verifier of PTX does, not as the machine for
+/// the code, so that an error in the latter's arithmetic shows.
 fn operation(form: &Opcode, values: &[u64]) -> Option<u64> {
     let [a, b, c] = std::array::from_fn(|i| values.get(i).copied());
     let ty = form.ty(0)?;

@@ -3,14 +3,13 @@
 use prlx_trace::device::{Context, HiddenParameter, LaunchSize, MAGAZINE_COUNT};
 
 use super::memory::Memory;
-use super::wave::Wave;
 use crate::verify::machine::mix;
 
 /// Number of states that each piece is executed in.
 pub(super) const SAMPLES: u64 = 8;
 
 /// Address of the hidden parameter.
-pub(super) const PARAMETERS: u64 = 0x7000_0000_0000;
+pub const PARAMETERS: u64 = 0x7000_0000_0000;
 
 /// The number of the warp in the grid.
 pub(super) const WARP: u32 = 0x1_2345;
@@ -26,7 +25,7 @@ const MAGAZINE: u64 = 0x7_8000_0000;
 const BLOCK: u64 = 4096;
 
 /// Memory with the hidden parameter of a launch, and what it leads to.
-fn memory(seed: u64) -> Memory {
+pub(super) fn memory(seed: u64) -> Memory {
     let mut memory = Memory::new(seed);
     let context = context(seed);
     // Some launches are not recorded.
@@ -79,6 +78,7 @@ fn context(seed: u64) -> Context {
 }
 
 /// What lanes do in a sample.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Lanes {
     /// Lanes that the wave began with.
     pub launched: u64,
@@ -111,7 +111,7 @@ impl Lanes {
 }
 
 /// A value that a register may hold: often one that code treats apart.
-pub(super) fn value(seed: u64) -> u32 {
+pub fn value(seed: u64) -> u32 {
     let value = mix(seed);
     match value >> 60 {
         0 | 1 => 0,
@@ -124,29 +124,6 @@ pub(super) fn value(seed: u64) -> u32 {
         8 => ((value & 0xffff) as f32 / 320.0).to_bits(),
         _ => value as u32,
     }
-}
-
-/// A wave in an arbitrary state, without anything that inserted code keeps.
-pub(super) fn wave(lanes: u32, seed: u64) -> Wave {
-    let mut wave = Wave::new(lanes, memory(seed));
-    for (n, register) in (0u64..).zip(&mut wave.scalars) {
-        *register = mix(seed << 32 ^ n) as u32;
-    }
-    for (n, register) in (0u64..).zip(&mut wave.vectors) {
-        for (lane, word) in (0u64..).zip(register) {
-            *word = value(seed << 32 ^ n << 8 ^ lane ^ 0x7000_0000);
-        }
-    }
-    for (n, register) in (0u64..).zip(&mut wave.accumulations) {
-        for (lane, word) in (0u64..).zip(register) {
-            *word = value(seed << 32 ^ n << 8 ^ lane ^ 0x3000_0000);
-        }
-    }
-    for (n, scratch) in (0u64..).zip(&mut wave.scratch) {
-        *scratch = Memory::new(mix(seed ^ n));
-    }
-    wave.scc = mix(seed ^ 0x5cc) & 1 == 1;
-    wave
 }
 
 /// Values of a state register of 64 bits in a lane: addresses in lists of rows, which end at multiples of a

@@ -1,4 +1,4 @@
-//! Memory of the sample machine, in bytes. What nobody has written holds arbitrary values, often zero.
+//! Memory of sample states, in bytes. What nobody has written holds arbitrary values, often zero.
 
 use rustc_hash::FxHashMap;
 
@@ -6,14 +6,14 @@ use crate::verify::machine::mix;
 
 /// Memory whose copies begin with the same content.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Memory {
+pub struct Memory {
     seed: u64,
     /// Quads of eight bytes that were written to, by address / 8.
     written: FxHashMap<u64, u64>,
 }
 
 impl Memory {
-    pub(super) fn new(seed: u64) -> Memory {
+    pub(crate) fn new(seed: u64) -> Memory {
         Memory { seed, written: FxHashMap::default() }
     }
 
@@ -32,7 +32,7 @@ impl Memory {
     }
 
     /// Reads so many bytes, 1 to 8.
-    pub(super) fn read(&self, at: u64, size: u64) -> u64 {
+    pub fn read(&self, at: u64, size: u64) -> u64 {
         let (first, bits) = (at >> 3, 8 * (at & 7) as u32);
         let low = self.quad(first) >> bits;
         let inside = u64::from(bits) + 8 * size <= 64;
@@ -41,7 +41,7 @@ impl Memory {
     }
 
     /// Writes so many bytes, 1 to 8.
-    pub(super) fn write(&mut self, at: u64, size: u64, value: u64) {
+    pub fn write(&mut self, at: u64, size: u64, value: u64) {
         let (first, bits) = (at >> 3, 8 * (at & 7) as u32);
         let mask = u64::MAX >> (64 - 8 * size);
         let value = value & mask;
@@ -56,7 +56,7 @@ impl Memory {
     }
 
     /// The lowest address at which two memories that began alike differ.
-    pub(super) fn differs(&self, other: &Memory) -> Option<u64> {
+    pub(crate) fn differs(&self, other: &Memory) -> Option<u64> {
         let all = self.written.keys().chain(other.written.keys());
         let quad = all.filter(|at| self.quad(**at) != other.quad(**at)).min().copied()?;
         let bits = self.quad(quad) ^ other.quad(quad);
@@ -65,7 +65,7 @@ impl Memory {
 }
 
 /// An atomic operation: what memory holds behind it, of `bits` bits. Signed ones have `signed`.
-pub(super) fn combine(operation: &str, old: u64, value: u64, bits: u32, signed: bool) -> Option<u64> {
+pub fn combine(operation: &str, old: u64, value: u64, bits: u32, signed: bool) -> Option<u64> {
     let extend = |v: u64| (v << (64 - bits)).cast_signed() >> (64 - bits);
     let less = if signed { extend(old) < extend(value) } else { old < value };
     let new = match operation {
@@ -80,4 +80,14 @@ pub(super) fn combine(operation: &str, old: u64, value: u64, bits: u32, signed: 
         _ => return None,
     };
     Some(new & u64::MAX >> (64 - bits))
+}
+
+/// Bits of a binary32 result. All NaN results have the same bits here, as neither side defines them.
+pub(crate) fn single(value: f32) -> u64 {
+    u64::from(if value.is_nan() { f32::NAN.to_bits() } else { value.to_bits() })
+}
+
+/// The same of a binary64 result.
+pub(crate) fn double(value: f64) -> u64 {
+    if value.is_nan() { f64::NAN.to_bits() } else { value.to_bits() }
 }
