@@ -1,21 +1,22 @@
 //! What a launch changed in the memory behind its pointers, and the comparison of two such launches.
 //!
 //! Digests of that memory reach to the end of an allocation. Caching allocators put many tensors into one,
-//! and at other places in each run, so equal launches may have other digests. This module looks only at bytes
-//! that one of the launches has changed.
+//! and at other places in each run, so equal launches may have other digests. This module looks only at what
+//! one of the launches has changed.
 //!
 //! Memory is divided into blocks of [`BLOCK`] bytes, counted from the pointer. The file has a hash of each
-//! block after the launch, and the content of the blocks that the launch changed, all as little-endian words
-//! of 64 bits.
+//! block after the launch. Of a block with changes it has the words of 4 bytes that have changed, as a mask,
+//! and the content if not all of them have. It consists of little-endian words of 64 bits.
 //!
 //! # Invariants
-//! - Two launches are equal only if every byte that either has changed is equal afterwards.
-//! - Two launches differ only if a byte that either has changed differs afterwards.
+//! - Two launches are equal only if every byte that either has changed is equal afterwards, by content or by
+//!   hash.
+//! - Two launches differ only if a byte that either has changed differs afterwards, or its word of 4 bytes.
 //! - Reading never panics, and takes memory in proportion to the file.
 //!
 //! # Limitations
-//! If one launch changed a block and the other did not, the comparison knows of the other's block only its
-//! hash. It cannot tell whether blocks with other hashes differ in a byte that counts.
+//! If the hashes of a block differ, neither side has its content, and neither has changed all of it, it is
+//! not known whether it differs in what counts.
 
 use std::collections::BTreeMap;
 
@@ -23,6 +24,13 @@ use crate::random::GOLDEN;
 
 /// Bytes of a block.
 pub const BLOCK: usize = 512;
+
+/// How many blocks of a range keep their content although all of their words have changed: for small arrays,
+/// so that a report can show values.
+const WHOLE: usize = 64;
+
+/// How many blocks of a range keep their content at most.
+const MOST_CONTENT: usize = 4096;
 
 /// The first word of a file.
 const MAGIC: u64 = u64::from_le_bytes(*b"PRLXCHG1");
@@ -50,13 +58,30 @@ pub struct RangeChanges {
     changed: BTreeMap<u64, ChangedBlock>,
 }
 
-/// A block that a launch changed. The last block of a range has zeros behind its last byte.
+/// What the device tells of a block.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct BlockInfo {
+    /// Hash of its content ([`block_hash`]).
+    pub hash: u64,
+    /// Which words of 4 bytes have changed, one bit for each.
+    pub mask: u128,
+}
+
+/// A block that a launch changed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct ChangedBlock {
+    /// Which words of 4 bytes have changed, one bit for each.
+    mask: u128,
+    content: Option<Box<BlockContent>>,
+}
+
+/// Content of a block. The last block of a range has zeros behind its last byte.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct BlockContent {
     /// Which bytes have changed, one bit for each.
     mask: [u64; BLOCK / 64],
     /// Content after the launch.
-    content: [u64; BLOCK / 8],
+    words: [u64; BLOCK / 8],
 }
 
 /// Result of [`MemoryChanges::compare`].
@@ -64,14 +89,14 @@ struct ChangedBlock {
 pub enum ChangesCompared {
     /// All bytes that either launch changed are equal afterwards.
     Equal,
-    /// A byte differs that one of the launches changed.
+    /// Memory differs that one of the launches changed.
     Differ {
         /// Byte offset of the pointer in the parameter buffer.
         param_offset: u64,
-        /// Byte offset of the first word of 4 bytes that differs, from the pointer.
+        /// Byte offset from the pointer: of the first word of 4 bytes that differs, or of its block.
         at: u64,
-        /// By side: this word.
-        words: [u32; 2],
+        /// By side: this word; `None` if only the hashes of the block are known.
+        words: Option<[u32; 2]>,
         /// Whether all memory behind the pointers was equal before the launch.
         same_before: bool,
     },
@@ -93,8 +118,14 @@ impl MemoryChanges {
             words.extend([range.offset, range.size, range.copied, range.before, changes]);
             words.extend(&range.hashes);
             for (number, block) in &range.changed {
-                words.push(*number);
-                words.extend(block.mask.iter().chain(&block.content));
+                let content = block.content.as_deref();
+                words.extend([
+                    *number,
+                    block.mask as u64,
+                    (block.mask >> 64) as u64,
+                    content.is_some().into(),
+                ]);
+                words.extend(content.iter().flat_map(|content| content.mask.iter().chain(&content.words)));
             }
         }
         words.iter().flat_map(|word| word.to_le_bytes()).collect()
@@ -156,19 +187,36 @@ impl MemoryChanges {
 }
 
 impl RangeChanges {
-    /// No changes yet, of a range with this offset, size, and number of bytes that were copied, all as in
-    /// [`RangeChanges`]. `hashes` are those of each block before and after the launch ([`block_hash`]).
-    pub fn new([offset, size, copied]: [u64; 3], [before, after]: [&[u64]; 2]) -> RangeChanges {
-        let hashes = after.to_vec();
-        RangeChanges { offset, size, copied, before: hash(before), hashes, changed: BTreeMap::new() }
+    /// A range with this offset, size, and number of bytes that were copied, all as in [`RangeChanges`].
+    /// `before` has the hashes of its blocks before the launch, `after` what is known of them after it.
+    pub fn new([offset, size, copied]: [u64; 3], before: &[u64], after: &[BlockInfo]) -> RangeChanges {
+        let hashes = after.iter().map(|block| block.hash).collect();
+        let changed = after.iter().zip(0..).filter(|(block, _)| block.mask != 0);
+        let changed =
+            changed.map(|(block, i)| (i, ChangedBlock { mask: block.mask, content: None })).collect();
+        RangeChanges { offset, size, copied, before: hash(before), hashes, changed }
     }
 
-    /// Adds changes in blocks from number `first` on, whose content before and after is given. Blocks
-    /// without changes are left out.
+    /// The blocks whose content is wanted ([`RangeChanges::add`]), ascending.
+    pub fn wanted(&self) -> Vec<u64> {
+        let mut whole = 0;
+        let mut wanted = Vec::new();
+        for (number, block) in &self.changed {
+            whole += usize::from(block.mask == u128::MAX);
+            if (block.mask != u128::MAX || whole <= WHOLE) && wanted.len() < MOST_CONTENT {
+                wanted.push(*number);
+            }
+        }
+        wanted
+    }
+
+    /// Adds the content of blocks with changes before and after the launch, from number `first` on.
     pub fn add(&mut self, first: u64, before: &[u8], after: &[u8]) {
-        let blocks = before.chunks(BLOCK).zip(after.chunks(BLOCK)).zip(first..);
-        let changed = blocks.filter(|((before, after), _)| before != after);
-        self.changed.extend(changed.map(|((before, after), i)| (i, ChangedBlock::of(before, after))));
+        for ((before, after), number) in before.chunks(BLOCK).zip(after.chunks(BLOCK)).zip(first..) {
+            if let Some(block) = self.changed.get_mut(&number) {
+                block.content = Some(Box::new(BlockContent::new(before, after)));
+            }
+        }
     }
 
     fn read(words: &mut Words<'_>) -> Result<RangeChanges, String> {
@@ -181,7 +229,12 @@ impl RangeChanges {
         let mut changed = BTreeMap::new();
         for _ in 0..changes {
             let number = words.next()?;
-            let block = ChangedBlock { mask: words.array()?, content: words.array()? };
+            let [low, high, content] = words.array()?;
+            let content = match content {
+                0 => None,
+                _ => Some(Box::new(BlockContent { mask: words.array()?, words: words.array()? })),
+            };
+            let block = ChangedBlock { mask: u128::from(high) << 64 | u128::from(low), content };
             if number >= blocks || changed.insert(number, block).is_some() {
                 return Err(format!("block {number} of {blocks} is listed twice, or does not exist"));
             }
@@ -190,64 +243,75 @@ impl RangeChanges {
     }
 
     fn compare(&self, other: &RangeChanges) -> ChangesCompared {
-        let sides = [self, other];
-        let common = self.copied.min(other.copied);
         let mut unknown = None;
         let numbers =
             self.changed.keys().chain(other.changed.keys().filter(|n| !self.changed.contains_key(n)));
         for &number in numbers {
-            let begin = number * BLOCK as u64;
-            let hashes = sides.map(|side| side.hashes.get(number as usize));
-            match sides.map(|side| side.changed.get(&number)) {
-                [Some(a), Some(b)] => {
-                    let known = common.saturating_sub(begin);
-                    if let Some(i) = a.first_difference(b).filter(|i| *i < known) {
-                        let word = i / 4;
-                        return ChangesCompared::Differ {
-                            param_offset: self.offset,
-                            at: begin + word * 4,
-                            words: [a, b].map(|block| block.word(word as usize)),
-                            same_before: false,
-                        };
-                    }
-                    if [a, b].iter().any(|block| block.changes_from(known)) {
-                        unknown = Some("it changed memory that was not copied on both sides".to_owned());
-                    }
-                }
-                _ if hashes[0].is_some() && hashes[0] == hashes[1] => {}
-                _ => {
-                    unknown = Some(format!(
-                        "only one side changed the {BLOCK} bytes at byte {begin} behind the pointer at byte {} \
-                         of the parameters",
-                        self.offset
-                    ));
-                }
+            match self.compare_block(other, number) {
+                ChangesCompared::Equal => {}
+                ChangesCompared::Unknown(why) => unknown = Some(why),
+                differ @ ChangesCompared::Differ { .. } => return differ,
             }
         }
-        let part = sides.iter().find(|side| side.copied < side.size);
+        let part = [self, other].into_iter().find(|side| side.copied < side.size);
         let part = part.map(|side| format!("{} of {} bytes were copied", side.copied, side.size));
         unknown.or(part).map_or(ChangesCompared::Equal, ChangesCompared::Unknown)
     }
+
+    /// Compares a block that one side at least has changed.
+    fn compare_block(&self, other: &RangeChanges, number: u64) -> ChangesCompared {
+        let sides = [self, other];
+        let begin = number * BLOCK as u64;
+        let common = self.copied.min(other.copied).saturating_sub(begin);
+        let differ = |at: u64, words: Option<[u32; 2]>| ChangesCompared::Differ {
+            param_offset: self.offset,
+            at: begin + at,
+            words,
+            same_before: false,
+        };
+        let blocks = sides.map(|side| side.changed.get(&number));
+        if let [Some(a), Some(b)] = blocks.map(|block| block.and_then(|block| block.content.as_deref())) {
+            return match a.first_difference(b).filter(|i| *i < common) {
+                Some(i) => differ(i / 4 * 4, Some([a, b].map(|block| block.word(i as usize / 4)))),
+                None if [a, b].iter().any(|block| block.changes_from(common)) => {
+                    ChangesCompared::Unknown("it changed memory that was not copied on both sides".to_owned())
+                }
+                None => ChangesCompared::Equal,
+            };
+        }
+        let hashes = sides.map(|side| side.hashes.get(number as usize));
+        let mask = blocks.into_iter().flatten().fold(0, |mask, block| mask | block.mask);
+        match hashes {
+            [Some(a), Some(b)] if a == b => ChangesCompared::Equal,
+            // Every word of it was changed.
+            [Some(_), Some(_)] if mask == u128::MAX && common >= BLOCK as u64 => differ(0, None),
+            _ => ChangesCompared::Unknown(format!(
+                "the {BLOCK} bytes at byte {begin} behind the pointer at byte {} of the parameters differ, and \
+                 may hold what it does not write",
+                self.offset
+            )),
+        }
+    }
 }
 
-impl ChangedBlock {
-    fn of(before: &[u8], after: &[u8]) -> ChangedBlock {
+impl BlockContent {
+    fn new(before: &[u8], after: &[u8]) -> BlockContent {
         let (mut mask, mut bytes) = ([0; BLOCK / 64], [0; BLOCK]);
         for (i, (before, after)) in before.iter().zip(after).enumerate() {
             mask[i / 64] |= u64::from(before != after) << (i % 64);
             bytes[i] = *after;
         }
         let word = |i: usize| std::array::from_fn(|k| bytes[8 * i + k]);
-        ChangedBlock { mask, content: std::array::from_fn(|i| u64::from_le_bytes(word(i))) }
+        BlockContent { mask, words: std::array::from_fn(|i| u64::from_le_bytes(word(i))) }
     }
 
     fn byte(&self, i: usize) -> u8 {
-        self.content[i / 8].to_le_bytes()[i % 8]
+        self.words[i / 8].to_le_bytes()[i % 8]
     }
 
     /// The word of 4 bytes with this number.
     fn word(&self, i: usize) -> u32 {
-        (self.content[i / 2] >> (i % 2 * 32)) as u32
+        (self.words[i / 2] >> (i % 2 * 32)) as u32
     }
 
     fn is_changed(&self, i: usize) -> bool {
@@ -255,7 +319,7 @@ impl ChangedBlock {
     }
 
     /// The first byte that either side has changed and that differs.
-    fn first_difference(&self, other: &ChangedBlock) -> Option<u64> {
+    fn first_difference(&self, other: &BlockContent) -> Option<u64> {
         let counts = |i: &usize| self.is_changed(*i) || other.is_changed(*i);
         (0..BLOCK).filter(counts).find(|i| self.byte(*i) != other.byte(*i)).map(|i| i as u64)
     }
@@ -274,6 +338,16 @@ pub fn block_hash(bytes: &[u8]) -> u64 {
         u64::from_le_bytes(word)
     };
     hash(&bytes.chunks(8).map(word).collect::<Vec<u64>>())
+}
+
+/// What the device tells of the blocks of a range with this content before and after a launch.
+pub fn block_infos(before: &[u8], after: &[u8]) -> Vec<BlockInfo> {
+    let words = |before: &[u8], after: &[u8]| {
+        let changed = before.chunks(4).zip(after.chunks(4)).zip(0..).filter(|((a, b), _)| a != b);
+        changed.fold(0, |mask, (_, i)| mask | 1 << i)
+    };
+    let blocks = before.chunks(BLOCK).zip(after.chunks(BLOCK));
+    blocks.map(|(before, after)| BlockInfo { hash: block_hash(after), mask: words(before, after) }).collect()
 }
 
 fn hash(words: &[u64]) -> u64 {
@@ -317,9 +391,9 @@ mod tests {
 
     /// A range of which as much was copied as is given.
     fn range(offset: u64, size: usize, before: &[u8], after: &[u8]) -> RangeChanges {
-        let hashes = [before, after].map(|bytes| bytes.chunks(BLOCK).map(block_hash).collect::<Vec<u64>>());
-        let [old, new] = &hashes;
-        let mut range = RangeChanges::new([offset, size as u64, after.len() as u64], [old, new]);
+        let hashes: Vec<u64> = before.chunks(BLOCK).map(block_hash).collect();
+        let sizes = [offset, size as u64, after.len() as u64];
+        let mut range = RangeChanges::new(sizes, &hashes, &block_infos(before, after));
         range.add(0, before, after);
         range
     }
@@ -348,7 +422,7 @@ mod tests {
         let some = changes(2, &[5, 0, 0, 8, 0, 0, 0, 0], &[5, 6, 7, 8, 9, 10, 11, 12]);
         assert_eq!(a.compare(&some), ChangesCompared::Equal);
         let wrong = changes(2, &[5, 0, 0, 8, 0, 0, 0, 0], &[5, 6, 7, 8, 9, 13, 11, 12]);
-        let words = [0x0c0b_0a09, 0x0c0b_0d09];
+        let words = Some([0x0c0b_0a09, 0x0c0b_0d09]);
         let differ = |same_before| ChangesCompared::Differ { param_offset: 8, at: 604, words, same_before };
         assert_eq!(a.compare(&wrong), differ(false));
         let culprit = changes(1, &[0; 8], &[5, 6, 7, 8, 9, 13, 11, 12]);
@@ -366,6 +440,36 @@ mod tests {
             assert!(matches!(a.compare(&other), ChangesCompared::Unknown(why) if why.contains("byte 512")));
             assert!(matches!(other.compare(&a), ChangesCompared::Unknown(_)));
         }
+    }
+
+    #[test]
+    fn blocks_without_content_count_if_all_of_them_was_changed() {
+        let bytes = |other: u8, new: u8| {
+            let mut bytes = vec![new; 40_000];
+            bytes[..100].fill(other);
+            bytes
+        };
+        let whole = |other: u8, new: u8, strip: bool| {
+            let mut range = range(8, 40_000, &bytes(other, 0), &bytes(other, new));
+            // Content is kept of the first block, which is changed in part, of some others, and of the last.
+            assert_eq!(range.wanted().len(), 1 + WHOLE + 1);
+            for (number, block) in &mut range.changed {
+                block.content.take_if(|_| strip && (1..78).contains(number));
+            }
+            MemoryChanges::new(vec![range])
+        };
+        for strip in [false, true] {
+            assert_eq!(whole(1, 7, strip).compare(&whole(2, 7, strip)), ChangesCompared::Equal);
+        }
+        let ChangesCompared::Differ { at: 100, words, .. } = whole(1, 7, true).compare(&whole(2, 8, true))
+        else {
+            panic!("the first block has content");
+        };
+        assert_eq!(words, Some([0x0707_0707, 0x0808_0808]));
+        let mut first = [whole(1, 7, true), whole(1, 8, true)];
+        first.iter_mut().for_each(|side| drop(side.ranges[0].changed.remove(&0)));
+        let differ = first[0].compare(&first[1]);
+        assert!(matches!(differ, ChangesCompared::Differ { at: 512, words: None, .. }), "{differ:?}");
     }
 
     #[test]

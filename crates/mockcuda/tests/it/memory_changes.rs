@@ -2,7 +2,7 @@
 
 use prlx_driver::cuda::Library;
 use prlx_driver::cuda::memory_changes::{ChangeFinder, PTX};
-use prlx_driver::memory_changes::{BLOCK, MemoryChanges, RangeChanges, block_hash};
+use prlx_driver::memory_changes::{BLOCK, MemoryChanges, RangeChanges, block_hash, block_infos};
 
 use crate::turn;
 
@@ -28,9 +28,9 @@ fn check(most: u64, memory: &[u8], pointers: &[(usize, [usize; 2])], changes: &[
     library.release_primary_context(device).unwrap();
     let range = |(i, (from, [size, copied])): (usize, &(usize, [usize; 2]))| {
         let content = [memory, &after].map(|bytes| &bytes[*from..from + copied]);
-        let hashes = content.map(|bytes| bytes.chunks(BLOCK).map(block_hash).collect::<Vec<u64>>());
+        let hashes: Vec<u64> = content[0].chunks(BLOCK).map(block_hash).collect();
         let sizes = [8 * i as u64, *size as u64, *copied as u64];
-        let mut range = RangeChanges::new(sizes, [&hashes[0], &hashes[1]]);
+        let mut range = RangeChanges::new(sizes, &hashes, &block_infos(content[0], content[1]));
         range.add(0, content[0], content[1]);
         range
     };

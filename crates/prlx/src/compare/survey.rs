@@ -14,7 +14,8 @@
 //! - Other digests are no difference: memory that no launch writes differs from run to run.
 //!
 //! # Limitations
-//! - At most [`MOST`] launches are looked at closer. Of later launches only hashes and digests are known.
+//! - At most [`MOST`] launches are looked at closer, and [`MOST_WITHOUT_PTX`] without PTX. Of later launches
+//!   only hashes and digests are known.
 //! - A program must make the launches again, with the same numbers.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -38,6 +39,10 @@ const MOST: usize = 8;
 
 /// The number of launches of one kernel among these, besides the culprit.
 const OF_KERNEL: usize = 2;
+
+/// The number of launches without PTX whose changes of memory are compared at most: the first ones that are in
+/// doubt.
+const MOST_WITHOUT_PTX: usize = 512;
 
 /// Bytes of memory that are captured of these launches together.
 const CAPTURED: u64 = 512 << 20;
@@ -145,8 +150,14 @@ fn compare_memory_in_doubt(
     let unrecorded = |l: &LaunchReport| l.skipped.iter().all(Option::is_some);
     let memory_differs = |l: &LaunchReport| l.digests_differ || l.undigested.iter().any(Option::is_some);
     let in_doubt = |l: &LaunchReport| l.verdict != Verdict::Same && (!unrecorded(l) || memory_differs(l));
-    let doubtful: Vec<usize> =
-        (0..report.launches.len()).filter(|i| in_doubt(&report.launches[*i])).collect();
+    let doubtful = (0..report.launches.len()).filter(|i| in_doubt(&report.launches[*i]));
+    let mut left = MOST_WITHOUT_PTX;
+    let taken = |i: &usize| {
+        let without = unrecorded(&report.launches[*i]);
+        left -= usize::from(without && left > 0);
+        !without || left > 0
+    };
+    let doubtful: Vec<usize> = doubtful.filter(taken).collect();
     if doubtful == choose(&report.launches, None) {
         return Ok(());
     }
