@@ -14,9 +14,8 @@
 //! - Two launches differ only if a byte that either has changed differs afterwards, or its word of 4 bytes.
 //! - Reading never panics, and takes memory in proportion to the file.
 //!
-//! # Limitations
-//! If the hashes of a block differ, neither side has its content, and neither has changed all of it, it is
-//! not known whether it differs in what counts.
+//! # Limitations If the hashes of a block differ, not both sides have its content, and a part of it stays
+//! as it was, it is not known whether it differs in what counts.
 
 use std::collections::BTreeMap;
 
@@ -72,6 +71,8 @@ pub struct BlockInfo {
 struct ChangedBlock {
     /// Which words of 4 bytes have changed, one bit for each.
     mask: u128,
+    /// Hash of its content before the launch.
+    before: u64,
     content: Option<Box<BlockContent>>,
 }
 
@@ -80,8 +81,9 @@ struct ChangedBlock {
 struct BlockContent {
     /// Which bytes have changed, one bit for each.
     mask: [u64; BLOCK / 64],
-    /// Content after the launch.
-    words: [u64; BLOCK / 8],
+    /// Content before and after the launch.
+    before: [u64; BLOCK / 8],
+    after: [u64; BLOCK / 8],
 }
 
 /// Result of [`MemoryChanges::compare`].
@@ -119,13 +121,9 @@ impl MemoryChanges {
             words.extend(&range.hashes);
             for (number, block) in &range.changed {
                 let content = block.content.as_deref();
-                words.extend([
-                    *number,
-                    block.mask as u64,
-                    (block.mask >> 64) as u64,
-                    content.is_some().into(),
-                ]);
-                words.extend(content.iter().flat_map(|content| content.mask.iter().chain(&content.words)));
+                words.extend([*number, block.mask as u64, (block.mask >> 64) as u64, block.before]);
+                words.push(content.is_some().into());
+                words.extend(content.iter().flat_map(|c| c.mask.iter().chain(&c.before).chain(&c.after)));
             }
         }
         words.iter().flat_map(|word| word.to_le_bytes()).collect()
@@ -191,9 +189,9 @@ impl RangeChanges {
     /// `before` has the hashes of its blocks before the launch, `after` what is known of them after it.
     pub fn new([offset, size, copied]: [u64; 3], before: &[u64], after: &[BlockInfo]) -> RangeChanges {
         let hashes = after.iter().map(|block| block.hash).collect();
-        let changed = after.iter().zip(0..).filter(|(block, _)| block.mask != 0);
-        let changed =
-            changed.map(|(block, i)| (i, ChangedBlock { mask: block.mask, content: None })).collect();
+        let blocks = after.iter().zip(before).zip(0..).filter(|((after, _), _)| after.mask != 0);
+        let block = |mask: u128, before: u64| ChangedBlock { mask, before, content: None };
+        let changed = blocks.map(|((after, before), i)| (i, block(after.mask, *before))).collect();
         RangeChanges { offset, size, copied, before: hash(before), hashes, changed }
     }
 
@@ -229,12 +227,15 @@ impl RangeChanges {
         let mut changed = BTreeMap::new();
         for _ in 0..changes {
             let number = words.next()?;
-            let [low, high, content] = words.array()?;
+            let [low, high, old, content] = words.array()?;
             let content = match content {
                 0 => None,
-                _ => Some(Box::new(BlockContent { mask: words.array()?, words: words.array()? })),
+                _ => {
+                    let (mask, before, after) = (words.array()?, words.array()?, words.array()?);
+                    Some(Box::new(BlockContent { mask, before, after }))
+                }
             };
-            let block = ChangedBlock { mask: u128::from(high) << 64 | u128::from(low), content };
+            let block = ChangedBlock { mask: u128::from(high) << 64 | u128::from(low), before: old, content };
             if number >= blocks || changed.insert(number, block).is_some() {
                 return Err(format!("block {number} of {blocks} is listed twice, or does not exist"));
             }
@@ -272,7 +273,7 @@ impl RangeChanges {
         let blocks = sides.map(|side| side.changed.get(&number));
         if let [Some(a), Some(b)] = blocks.map(|block| block.and_then(|block| block.content.as_deref())) {
             return match a.first_difference(b).filter(|i| *i < common) {
-                Some(i) => differ(i / 4 * 4, Some([a, b].map(|block| block.word(i as usize / 4)))),
+                Some(i) => differ(i / 4 * 4, Some([a, b].map(|block| short_word(&block.after, i)))),
                 None if [a, b].iter().any(|block| block.changes_from(common)) => {
                     ChangesCompared::Unknown("it changed memory that was not copied on both sides".to_owned())
                 }
@@ -280,6 +281,20 @@ impl RangeChanges {
             };
         }
         let hashes = sides.map(|side| side.hashes.get(number as usize));
+        // The other side still has what this one had before.
+        let kept = |side: usize| {
+            let (block, none) = (blocks[side]?, blocks[1 - side].is_none());
+            (none && hashes[1 - side] == Some(&block.before) && common >= BLOCK as u64).then_some(block)
+        };
+        if let Some((side, block)) = [0, 1].into_iter().find_map(|side| Some((side, kept(side)?))) {
+            let first = u64::from(block.mask.trailing_zeros()) * 4;
+            let values = block.content.as_ref().map(|content| {
+                let mut values = [&content.after, &content.before].map(|words| short_word(words, first));
+                values.rotate_left(side);
+                values
+            });
+            return differ(first, values);
+        }
         let mask = blocks.into_iter().flatten().fold(0, |mask, block| mask | block.mask);
         match hashes {
             [Some(a), Some(b)] if a == b => ChangesCompared::Equal,
@@ -296,22 +311,14 @@ impl RangeChanges {
 
 impl BlockContent {
     fn new(before: &[u8], after: &[u8]) -> BlockContent {
-        let (mut mask, mut bytes) = ([0; BLOCK / 64], [0; BLOCK]);
-        for (i, (before, after)) in before.iter().zip(after).enumerate() {
-            mask[i / 64] |= u64::from(before != after) << (i % 64);
-            bytes[i] = *after;
-        }
-        let word = |i: usize| std::array::from_fn(|k| bytes[8 * i + k]);
-        BlockContent { mask, words: std::array::from_fn(|i| u64::from_le_bytes(word(i))) }
+        let changed = before.iter().zip(after).enumerate().filter(|(_, (before, after))| before != after);
+        let mut mask = [0; BLOCK / 64];
+        changed.for_each(|(i, _)| mask[i / 64] |= 1 << (i % 64));
+        BlockContent { mask, before: words(before), after: words(after) }
     }
 
     fn byte(&self, i: usize) -> u8 {
-        self.words[i / 8].to_le_bytes()[i % 8]
-    }
-
-    /// The word of 4 bytes with this number.
-    fn word(&self, i: usize) -> u32 {
-        (self.words[i / 2] >> (i % 2 * 32)) as u32
+        self.after[i / 8].to_le_bytes()[i % 8]
     }
 
     fn is_changed(&self, i: usize) -> bool {
@@ -328,6 +335,20 @@ impl BlockContent {
     fn changes_from(&self, from: u64) -> bool {
         (0..BLOCK).any(|i| i as u64 >= from && self.is_changed(i))
     }
+}
+
+/// The words of a block, with zeros behind its last byte.
+fn words(bytes: &[u8]) -> [u64; BLOCK / 8] {
+    let mut words = [0; BLOCK / 8];
+    for (i, byte) in bytes.iter().enumerate().take(BLOCK) {
+        words[i / 8] |= u64::from(*byte) << (i % 8 * 8);
+    }
+    words
+}
+
+/// The word of 4 bytes that has byte `i` of a block.
+fn short_word(words: &[u64; BLOCK / 8], i: u64) -> u32 {
+    words.get(i as usize / 8).map_or(0, |word| (word >> (i / 4 % 2 * 32)) as u32)
 }
 
 /// Hash of a block of memory: of its little-endian words of 64 bits, with zeros behind the last byte.
@@ -436,10 +457,14 @@ mod tests {
     fn blocks_that_one_side_changed_are_equal_by_hash_or_unknown() {
         let a = changes(1, &[0; 4], &[5; 4]);
         assert_eq!(a.compare(&changes(1, &[5; 4], &[5; 4])), ChangesCompared::Equal);
-        for other in [changes(2, &[5; 4], &[5; 4]), changes(1, &[0; 4], &[0; 4])] {
-            assert!(matches!(a.compare(&other), ChangesCompared::Unknown(why) if why.contains("byte 512")));
-            assert!(matches!(other.compare(&a), ChangesCompared::Unknown(_)));
-        }
+        let other = changes(2, &[5; 4], &[5; 4]);
+        assert!(matches!(a.compare(&other), ChangesCompared::Unknown(why) if why.contains("byte 512")));
+        assert!(matches!(other.compare(&a), ChangesCompared::Unknown(_)));
+        // It still has what the other side had before.
+        let idle = changes(1, &[0; 4], &[0; 4]);
+        let differ = |words| ChangesCompared::Differ { param_offset: 8, at: 600, words, same_before: true };
+        assert_eq!(a.compare(&idle), differ(Some([0x0505_0505, 0])));
+        assert_eq!(idle.compare(&a), differ(Some([0, 0x0505_0505])));
     }
 
     #[test]

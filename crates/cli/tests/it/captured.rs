@@ -181,6 +181,9 @@ fn launches_without_a_recording_may_lie_elsewhere() {
     for part in ["byte 0 behind the pointer at byte 0 of the parameters", "(1.0 as f32)", "launch 1"] {
         assert!(out.contains(part), "{part}: {out}{err}");
     }
+    // B's memory holds that already, so it changes nothing there.
+    let (code, out, err) = compare("0 1 16843009", &[]);
+    assert!(code == Some(1) && out.contains("0x01010101"), "{out}{err}");
     let (code, out, err) = compare("8192 2 9", &["--strict"]);
     assert!(code == Some(3) && !out.contains("changed in the memory"), "{out}{err}");
 }

@@ -30,6 +30,9 @@ const THREADS: u32 = 256;
 /// Bytes that the device stores for a block: its hash, and the mask of its changed words.
 const INFO: usize = 24;
 
+/// The part of the maximum that is copied if there is no memory for more.
+const LESS: u64 = 16;
+
 // The text has these constants as numbers.
 const _: () = assert!(BLOCK == 512 && THREADS == 256 && INFO == 24);
 
@@ -221,10 +224,17 @@ impl ChangeFinder {
     /// If the driver refuses, as after a fault, or if there is no memory for the copy.
     pub fn before(&self, params: &[u8], places: &[(usize, usize)]) -> Result<CopiedLaunch, Failure> {
         self.in_context(|| {
-            let mut launch = self.ranges(params, places);
             self.library.synchronize()?;
+            let mut launch = self.ranges(params, places, self.most);
             if launch.end > 0 {
-                launch.memory = self.take_memory(launch.end)?;
+                launch.memory = match self.take_memory(launch.end) {
+                    Ok(memory) => memory,
+                    // The program may leave little memory free.
+                    Err(_) => {
+                        launch = self.ranges(params, places, self.most / LESS);
+                        self.take_memory(launch.end)?
+                    }
+                };
                 if let Err(e) = self.run(&launch, false) {
                     self.give_back(&launch);
                     return Err(e);
@@ -244,11 +254,6 @@ impl ChangeFinder {
         found
     }
 
-    /// Forgets a launch that the driver did not accept.
-    pub fn discard(&self, launch: &CopiedLaunch) {
-        self.give_back(launch);
-    }
-
     fn in_context<T>(&self, work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
         self.library.with_relaxed_capture(|| self.library.with_context(self.context, work))?
     }
@@ -264,14 +269,15 @@ impl ChangeFinder {
         Ok((self.library.alloc(usize::try_from(bytes).unwrap_or(usize::MAX))?, bytes))
     }
 
-    fn give_back(&self, launch: &CopiedLaunch) {
+    /// Keeps the memory of a launch that is not needed any more, as the driver did not accept it.
+    pub fn give_back(&self, launch: &CopiedLaunch) {
         if launch.memory.1 > 0 {
             self.spare.lock().unwrap_or_else(PoisonError::into_inner).push(launch.memory);
         }
     }
 
     /// The ranges of a launch, with places for their copies.
-    fn ranges(&self, params: &[u8], places: &[(usize, usize)]) -> CopiedLaunch {
+    fn ranges(&self, params: &[u8], places: &[(usize, usize)], most: u64) -> CopiedLaunch {
         let found = PointerLookup::new(self.library).pointers(params, places);
         let ours = |info: &super::PointerInfo| {
             info.kind == pointer::DEVICE && !info.managed && info.device == self.device && info.readable
@@ -279,7 +285,7 @@ impl ChangeFinder {
         let starts = starts(found.iter().filter(|f| ours(&f.2)));
         let size = |(start, end): &(u64, u64)| range_end(&starts, *start, *end) - start;
         let sizes: Vec<u64> = starts.iter().map(size).collect();
-        let shares = shares(self.most, &sizes);
+        let shares = shares(most, &sizes);
         let mut at = 0;
         let mut ranges = Vec::new();
         for (offset, address, info) in &found {

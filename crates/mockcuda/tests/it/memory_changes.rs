@@ -1,4 +1,5 @@
-//! What launches change in memory, on the stand-in for the driver: as the host finds it, wherever memory lies.
+//! What launches change in memory, on the stand-in for the driver: as the host finds it, wherever memory
+//! lies.
 
 use prlx_driver::cuda::Library;
 use prlx_driver::cuda::memory_changes::{ChangeFinder, PTX};

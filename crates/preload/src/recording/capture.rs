@@ -56,9 +56,9 @@ impl Session {
         Some(Box::new(Capture::Launch(captured, capture_folder(&self.recording, number))))
     }
 
-    /// Waits for the device and copies the memory of a launch of a kernel without PTX. `layout` has offset and
-    /// size of each parameter. `None` if the session does not want what it changes, or the memory cannot be
-    /// copied.
+    /// Waits for the device and copies the memory of a launch of a kernel without PTX. `layout` has offset
+    /// and size of each parameter. `None` if the session does not want what it changes, or the memory
+    /// cannot be copied.
     pub(super) fn begin_changes(
         &self,
         context: &Arc<ContextRecorder>,
@@ -109,7 +109,7 @@ impl Capture {
             Capture::Changes(context, copied, file) => {
                 let Some(finder) = &context.changes else { return };
                 if code != 0 {
-                    return finder.discard(&copied);
+                    return finder.give_back(&copied);
                 }
                 // After a fault, the launch has no file.
                 let Ok(changes) = finder.after(&copied) else { return };

@@ -39,8 +39,8 @@ const ONLY_CAPTURED: &str = "only its memory was wanted";
 pub type Params = (Vec<u8>, ParamLayout);
 
 /// Records a launch of a kernel that is not rewritten, by its name if that is known: its shape and, if the
-/// session asks for them, digests or what it changes in memory, but no streams. `why` says why it is not rewritten. `params` returns its
-/// parameters if the driver knows them.
+/// session asks for them, digests or what it changes in memory, but no streams. `why` says why it is not
+/// rewritten. `params` returns its parameters if the driver knows them.
 pub fn record_unchanged(
     real: &Functions,
     (name, why): (Option<&str>, &str),

@@ -4,9 +4,9 @@
 //! Level `path` records every decision of every launch: gigabytes for a program that launches one kernel a
 //! thousand times. So both programs first run at level `fingerprint`, with digests of the memory behind
 //! launches that have no hashes. Launches with equal hashes or digests are the same. If the others are too
-//! many to look at each, or have no hashes, one more run digests their memory before and after each, and finds
-//! what launches without PTX change there. Then the first ones of each kernel are recorded at level `path`,
-//! which also captures their memory.
+//! many to look at each, or have no hashes, one more run digests their memory before and after each, and
+//! finds what launches without PTX change there. Then the first ones of each kernel are recorded at level
+//! `path`, which also captures their memory.
 //!
 //! # Invariants
 //! - A launch is `same` only if its decisions, or those of other launches of its kernel, were compared, and
@@ -40,8 +40,8 @@ const MOST: usize = 8;
 /// The number of launches of one kernel among these, besides the culprit.
 const OF_KERNEL: usize = 2;
 
-/// The number of launches without PTX whose changes of memory are compared at most: the first ones that are in
-/// doubt.
+/// The number of launches without PTX whose changes of memory are compared at most: the first ones that are
+/// in doubt.
 const MOST_WITHOUT_PTX: usize = 512;
 
 /// Bytes of memory that are captured of these launches together.
@@ -49,6 +49,10 @@ const CAPTURED: u64 = 512 << 20;
 
 /// Bytes of a launch's memory that are digested at most, if the user does not say it.
 const DIGESTED: u64 = 1 << 30;
+
+/// Bytes of memory of a launch without PTX in which changes are looked for at most. Optimisers launch kernels
+/// with hundreds of pointers, of which each leads to an allocation of its own.
+const CHANGES: u64 = 8 << 30;
 
 /// What a report says of launches behind the first one that differs.
 const BEHIND: &str = "an earlier launch differs, so the decisions of this one were not recorded (--level path records \
@@ -139,9 +143,9 @@ pub(super) fn look_closer<'a>(
     Ok(Survey { captures: Some(captures), culprit })
 }
 
-/// Runs both programs again for the memory before and after the launches that their hashes, or digests after
-/// several launches, leave in doubt: its digests, or of launches without PTX what they change there. If all of
-/// them can be looked at closer, they need none.
+/// Runs both programs again for the memory before and after the launches that their hashes, or digests
+/// after several launches, leave in doubt: its digests, or of launches without PTX what they change there.
+/// If all of them can be looked at closer, they need none.
 fn compare_memory_in_doubt(
     report: &mut Report,
     recorded: &Recorded<'_>,
@@ -167,7 +171,7 @@ fn compare_memory_in_doubt(
         launches(doubtful.len())
     ));
     let changes = !recorded.options.diff.strict;
-    let memory_changes = changes.then_some(DIGESTED);
+    let memory_changes = changes.then_some(CHANGES);
     let options = Options { batched_digests: false, memory_changes, ..options(recorded.session) };
     let again = |side: usize| {
         let numbers = doubtful.iter().map(|i| report.launches[*i].launch[side]);

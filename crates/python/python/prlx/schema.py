@@ -444,7 +444,8 @@ class LaunchReport(Protocol):
     """Whether the digests of all memory that the launch can write are known and equal afterwards."""
 
     digests_differ: bool
-    """Whether digests of the same memory after the launch are known on both sides, and differ."""
+    """Whether digests of memory after the launch are known on both sides and differ, or are of memory of
+    other sizes."""
 
     dilation: list[float | None]
     """By side: work with recording over work without; `None` if not measured."""
