@@ -149,10 +149,9 @@ impl MemoryChanges {
     /// Compares what two launches of one kernel changed. A difference counts more than what is not known. Of
     /// launches without pointers, nothing is known.
     pub fn compare(&self, other: &MemoryChanges) -> ChangesCompared {
-        let by_offset = |changes: &MemoryChanges| -> BTreeMap<u64, RangeChanges> {
-            changes.ranges.iter().map(|r| (r.offset, r.clone())).collect()
-        };
-        let [a, b] = [self, other].map(by_offset);
+        let [a, b] = [self, other].map(|changes| -> BTreeMap<u64, &RangeChanges> {
+            changes.ranges.iter().map(|r| (r.offset, r)).collect()
+        });
         if a.is_empty() && b.is_empty() {
             return ChangesCompared::Unknown("its parameters have no pointers".to_owned());
         }
@@ -171,8 +170,8 @@ impl MemoryChanges {
                 ChangesCompared::Equal => {}
                 ChangesCompared::Unknown(_) => result = compared,
                 ChangesCompared::Differ { param_offset, at, words, .. } => {
-                    let known = |r: &RangeChanges| r.copied == r.size;
-                    let input = |r: &RangeChanges| (r.offset, r.size, r.before);
+                    let known = |r: &&RangeChanges| r.copied == r.size;
+                    let input = |r: &&RangeChanges| (r.offset, r.size, r.before);
                     let same_before = a.values().all(known)
                         && b.values().all(known)
                         && a.values().map(input).eq(b.values().map(input));
@@ -353,12 +352,8 @@ fn short_word(words: &[u64; BLOCK / 8], i: u64) -> u32 {
 
 /// Hash of a block of memory: of its little-endian words of 64 bits, with zeros behind the last byte.
 pub fn block_hash(bytes: &[u8]) -> u64 {
-    let word = |part: &[u8]| {
-        let mut word = [0; 8];
-        word[..part.len()].copy_from_slice(part);
-        u64::from_le_bytes(word)
-    };
-    hash(&bytes.chunks(8).map(word).collect::<Vec<u64>>())
+    let used = bytes.len().min(BLOCK).div_ceil(8);
+    hash(&words(bytes)[..used])
 }
 
 /// What the device tells of the blocks of a range with this content before and after a launch.

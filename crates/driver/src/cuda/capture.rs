@@ -12,7 +12,7 @@
 //! Both copies wait for the device, so launches of the program lose their overlap.
 
 use super::calls::pointer;
-use super::pointee_digest::{range_end, shares, starts};
+use super::pointee_digest::{range_sizes, shares, starts};
 use crate::cuda::library::open::Library;
 use crate::cuda::library::pointers::PointerLookup;
 use crate::launch_file::CapturedBuffer;
@@ -35,8 +35,7 @@ pub fn before(
         // The driver copies host memory that it does not know about only by other calls.
         found.retain(|(_, _, info)| info.readable && (info.kind == pointer::DEVICE || info.managed));
         let starts = starts(found.iter());
-        let size = |(start, end): &(u64, u64)| range_end(&starts, *start, *end) - start;
-        let sizes: Vec<u64> = starts.iter().map(size).collect();
+        let sizes = range_sizes(&starts);
         let copied = shares(most, &sizes);
         library.synchronize()?;
         let copy = |(offset, address, info): (u32, u64, super::PointerInfo)| {

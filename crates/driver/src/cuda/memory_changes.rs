@@ -14,8 +14,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use super::calls::pointer;
-use super::pointee_digest::{range_end, shares, starts};
+use super::pointee_digest::{range_sizes, shares, starts};
 use crate::cuda::library::open::Library;
 use crate::cuda::library::pointers::PointerLookup;
 use crate::memory_changes::{BLOCK, BlockInfo, MemoryChanges, RangeChanges};
@@ -279,12 +278,9 @@ impl ChangeFinder {
     /// The ranges of a launch, with places for their copies.
     fn ranges(&self, params: &[u8], places: &[(usize, usize)], most: u64) -> CopiedLaunch {
         let found = PointerLookup::new(self.library).pointers(params, places);
-        let ours = |info: &super::PointerInfo| {
-            info.kind == pointer::DEVICE && !info.managed && info.device == self.device && info.readable
-        };
+        let ours = |info: &super::PointerInfo| info.is_own_memory_of(self.device);
         let starts = starts(found.iter().filter(|f| ours(&f.2)));
-        let size = |(start, end): &(u64, u64)| range_end(&starts, *start, *end) - start;
-        let sizes: Vec<u64> = starts.iter().map(size).collect();
+        let sizes = range_sizes(&starts);
         let shares = shares(most, &sizes);
         let mut at = 0;
         let mut ranges = Vec::new();

@@ -155,11 +155,11 @@ fn compare_memory_in_doubt(
     let memory_differs = |l: &LaunchReport| l.digests_differ || l.undigested.iter().any(Option::is_some);
     let in_doubt = |l: &LaunchReport| l.verdict != Verdict::Same && (!unrecorded(l) || memory_differs(l));
     let doubtful = (0..report.launches.len()).filter(|i| in_doubt(&report.launches[*i]));
-    let mut left = MOST_WITHOUT_PTX;
+    let mut without_ptx = 0;
     let taken = |i: &usize| {
         let without = unrecorded(&report.launches[*i]);
-        left -= usize::from(without && left > 0);
-        !without || left > 0
+        without_ptx += usize::from(without);
+        !without || without_ptx <= MOST_WITHOUT_PTX
     };
     let doubtful: Vec<usize> = doubtful.filter(taken).collect();
     if doubtful == choose(&report.launches, None) {

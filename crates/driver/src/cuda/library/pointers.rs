@@ -29,6 +29,13 @@ pub struct PointerInfo {
     pub end: u64,
 }
 
+impl PointerInfo {
+    /// Whether this is memory of that device alone, which its kernels may read.
+    pub fn is_own_memory_of(&self, device: u32) -> bool {
+        self.kind == pointer::DEVICE && !self.managed && self.device == device && self.readable
+    }
+}
+
 impl Library {
     /// Looks up the memory at an address; `None` if the driver does not know the address.
     pub fn pointer_info(&self, at: u64) -> Option<PointerInfo> {

@@ -38,7 +38,7 @@ use std::time::{Duration, Instant};
 use kernel::{LEAST_SHARE, NAME, RANGES, RESULT, SLOT, TAG, THREADS};
 use prlx_trace::launch::Pointee;
 
-use super::calls::{attribute, pointer};
+use super::calls::attribute;
 use crate::cuda::library::mapped::MappedBuffer;
 use crate::cuda::library::open::Library;
 use crate::cuda::library::pinned::PinnedBuffer;
@@ -360,15 +360,12 @@ impl Digests {
         let mut lookup = PointerLookup::new(self.library);
         let found: Vec<Vec<(u32, u64, PointerInfo)>> =
             launches.iter().map(|(params, places)| lookup.pointers(params, places)).collect();
-        let ours = |info: &PointerInfo| {
-            info.kind == pointer::DEVICE && !info.managed && info.device == self.device && info.readable
-        };
+        let ours = |info: &PointerInfo| info.is_own_memory_of(self.device);
         let all = starts(found.iter().flatten().filter(|f| ours(&f.2)));
         let times = launches.len().clamp(1, SHARED);
         let taken = &all[..all.len().min(MOST_RANGES * times)];
-        let size = |(start, end): &(u64, u64)| range_end(&all, *start, *end) - start;
-        let sizes: Vec<u64> = taken.iter().map(size).collect();
-        let digested = shares(self.most.saturating_mul(times as u64), &sizes);
+        let sizes = &range_sizes(&all)[..taken.len()];
+        let digested = shares(self.most.saturating_mul(times as u64), sizes);
         let pointees = found.iter().map(|found| {
             let own = starts(found.iter().filter(|f| ours(&f.2)));
             let pointee = |(offset, value, info): &(u32, u64, PointerInfo)| {
@@ -394,9 +391,14 @@ pub(super) fn starts<'a>(found: impl Iterator<Item = &'a (u32, u64, PointerInfo)
     all.into_iter().collect()
 }
 
+/// The sizes of the ranges that begin at `starts`.
+pub(super) fn range_sizes(starts: &[(u64, u64)]) -> Vec<u64> {
+    starts.iter().map(|(start, end)| range_end(starts, *start, *end) - start).collect()
+}
+
 /// The end of the range of a pointer into an allocation that ends at `end`: where the next of `starts`
 /// begins, or the end of the allocation.
-pub(super) fn range_end(starts: &[(u64, u64)], value: u64, end: u64) -> u64 {
+fn range_end(starts: &[(u64, u64)], value: u64, end: u64) -> u64 {
     let next = starts.get(starts.partition_point(|(start, _)| *start <= value));
     next.map_or(end, |(next, _)| (*next).min(end))
 }
