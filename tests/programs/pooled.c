@@ -1,5 +1,5 @@
 // Launches of code that is not rewritten, into a pool that other things fill. argv: where in the pool the launches' memory lies, what is
-// around it, what the second launch stores.
+// around it, what the second launch stores, and `host` for a pool in memory of the host, which ends without a wait.
 #include "cu.h"
 
 static const char *text =
@@ -16,7 +16,14 @@ int main(int argc, char **argv) {
     start();
     OK(cuModuleLoadData(&module, text));
     OK(cuModuleGetFunction(&put, module, "put"));
-    OK(cuMemAlloc_v2(&pool, 65536));
+    static char memory[65536];
+    int host = argc > 4;
+    if (host) {
+        OK(cuMemHostRegister_v2(memory, sizeof memory, 2));
+        OK(cuMemHostGetDevicePointer_v2(&pool, memory, 0));
+    } else {
+        OK(cuMemAlloc_v2(&pool, sizeof memory));
+    }
     OK(cuMemsetD8_v2(pool, around, 65536));
     for (unsigned i = 0; i < 2; i++) {
         CUdeviceptr to = pool + place + 2048 * i;
@@ -24,6 +31,6 @@ int main(int argc, char **argv) {
         void *params[] = {&to, &value};
         OK(cuLaunchKernel(put, 1, 1, 1, 1, 1, 1, 0, 0, params, 0));
     }
-    OK(cuCtxSynchronize());
+    OK(host ? cuMemHostUnregister(memory) : cuCtxSynchronize());
     return 0;
 }

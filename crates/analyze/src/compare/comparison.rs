@@ -96,16 +96,17 @@ impl Report {
             }
             self.pairs += 1;
         }
-        for (side, all) in (0u8..).zip(&sides) {
-            let paired: BTreeSet<usize> = pairs.iter().map(|p| [p.0, p.1][usize::from(side)]).collect();
-            let alone = all.iter().enumerate().filter(|(i, w)| !paired.contains(i) && selected(w));
-            let unpaired = |(_, w): (usize, &SelectedLaunch)| UnmatchedLaunch {
+        let unmatched = unmatched([sides[0].len(), sides[1].len()], &pairs);
+        for (side, here) in unmatched.iter().enumerate() {
+            let there: BTreeSet<usize> = unmatched[1 - side].iter().map(|(_, place)| *place).collect();
+            let all = here.iter().map(|(i, place)| (&sides[side][*i], place));
+            self.unpaired.extend(all.filter(|(w, _)| selected(w)).map(|(w, place)| UnmatchedLaunch {
                 process,
-                side,
+                side: side as u8,
                 launch: w.number,
                 kernel: w.kernel.clone(),
-            };
-            self.unpaired.extend(alone.map(unpaired));
+                replaced: !options.strict && there.contains(place),
+            }));
         }
         self.conclude();
         Ok(())
@@ -118,4 +119,14 @@ impl Report {
         self.alone.push(UnmatchedProcess { side, name, launches: trace.launches.len() as u64, cut });
         self.conclude();
     }
+}
+
+/// By side: the launches that `pairs` leaves out, by index, with the number of matched launches before each.
+fn unmatched(launches: [usize; 2], pairs: &[(usize, usize)]) -> [Vec<(usize, usize)>; 2] {
+    [0, 1].map(|side| {
+        let mut matched: Vec<usize> = pairs.iter().map(|p| [p.0, p.1][side]).collect();
+        matched.sort_unstable();
+        let place = |i| matched.binary_search(&i).err().map(|place| (i, place));
+        (0..launches[side]).filter_map(place).collect()
+    })
 }

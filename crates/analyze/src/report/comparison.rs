@@ -1,5 +1,9 @@
 //! The report on two recordings as a whole: processes, launches, and the verdict on all of them.
 
+use std::collections::BTreeMap;
+
+use crate::launches::gaps::plural;
+
 use super::finding::Finding;
 use super::launch::LaunchReport;
 use super::plain_data::data;
@@ -78,6 +82,9 @@ data! {
         launch: u64,
         /// The name of its kernel.
         kernel: String,
+        /// Whether the other side launched other kernels at its place, between the same matched launches.
+        #[cfg_attr(feature = "serde", serde(default))]
+        replaced: bool,
     }
 }
 
@@ -112,11 +119,31 @@ impl Report {
         report
     }
 
-    /// Whether a launch that only one side has may be missing on the other because that side's recording is
-    /// truncated.
-    pub(crate) fn cut_off(&self, u: &UnmatchedLaunch) -> bool {
-        let process = self.processes.get(u.process as usize);
-        process.is_some_and(|p| p.cut[usize::from(u.side == 0)].is_some())
+    /// The launches that only one side has and that are differences, and by side the number of those that are
+    /// none as libraries choose kernels by time: the other side launched other kernels in their place, and
+    /// all later launches of the process, of which there are some, are the same.
+    ///
+    /// A launch that may be missing because the other side's recording is truncated is neither.
+    pub(crate) fn unpaired_differences(&self) -> (Vec<&UnmatchedLaunch>, [u64; 2]) {
+        // By process and side: the last launch, and the last one that is not the same.
+        let mut last: BTreeMap<(u64, usize), [Option<u64>; 2]> = BTreeMap::new();
+        for (l, side) in self.launches.iter().flat_map(|l| [(l, 0), (l, 1)]) {
+            let [any, other] = last.entry((l.process, side)).or_default();
+            *any = (*any).max(Some(l.launch[side]));
+            if l.verdict != Verdict::Same {
+                *other = (*other).max(Some(l.launch[side]));
+            }
+        }
+        let mut replaced = [0; 2];
+        let differences = self.unpaired.iter().filter(|u| {
+            let side = usize::from(u.side.min(1));
+            let [any, other] = last.get(&(u.process, side)).copied().unwrap_or_default();
+            let none = u.replaced && any > Some(u.launch) && other < Some(u.launch);
+            replaced[side] += u64::from(none);
+            let process = self.processes.get(u.process as usize);
+            !none && !process.is_some_and(|p| p.cut[1 - side].is_some())
+        });
+        (differences.collect(), replaced)
     }
 
     /// Computes the report's gaps and verdict from its launches and processes.
@@ -135,6 +162,16 @@ impl Report {
                 self.gaps.push(format!("{who} was cut off: later launches are missing ({cut})"));
             }
         }
+        let (differences, replaced) = self.unpaired_differences();
+        let extra = !differences.is_empty() || self.alone.iter().any(|p| p.launches > 0);
+        let [a, b] = replaced;
+        if a + b > 0 {
+            self.gaps.push(format!(
+                "{a} {} of A and {b} of B have other kernels in the same places, and what they left was not \
+                 compared; all later launches are the same (a library chose kernels by time?)",
+                plural(a, "launch", "launches")
+            ));
+        }
         let elsewhere = self.pairs.saturating_sub(self.launches.len() as u64);
         if elsewhere > 0 {
             self.gaps.push(format!(
@@ -142,8 +179,6 @@ impl Report {
                 self.pairs
             ));
         }
-        let extra =
-            self.unpaired.iter().any(|u| !self.cut_off(u)) || self.alone.iter().any(|p| p.launches > 0);
         let gap = if self.gaps.is_empty() { Verdict::Same } else { Verdict::Unknown };
         let extra = if extra { Verdict::Differs } else { Verdict::Same };
         self.verdict = self.launches.iter().map(|l| l.verdict).fold(gap.max(extra), Verdict::max);

@@ -294,7 +294,7 @@ pub fn judge(report: &Report, rules: &[Rule], most: GateLimits) -> Judgement {
     for (i, l) in report.launches.iter().enumerate() {
         all.launch(i as u64, l);
     }
-    for u in report.unpaired.iter().filter(|u| !report.cut_off(u)) {
+    for u in report.unpaired_differences().0 {
         let side = ["A", "B"][usize::from(u.side.min(1))];
         all.block(None, format!("launch {} of {side}, of kernel {}, has no partner", u.launch, u.kernel));
     }

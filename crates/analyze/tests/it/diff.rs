@@ -744,18 +744,32 @@ fn lanes_with_other_shares_do_not_compare() {
     assert_eq!(shared(&known, digest + 1), (Verdict::Same, LaunchPart::Code));
 }
 
+/// A launch of a kernel with this name, of which one lane takes another branch if `flip`.
+fn called(name: &str, flip: bool) -> Trace {
+    let mut t = run(2, &[5, 3], |w, l, h| {
+        if flip && (w, l) == (1, 2) {
+            h.flips.push((SiteId(1), vec![2]));
+        }
+    });
+    t.modules[0].functions[0].name = name.into();
+    t
+}
+
+/// Launches of kernels with these names, of which one may take another branch.
+fn all_called(names: &[&str], flip: Option<usize>) -> Trace {
+    let mut all = called(names[0], flip == Some(0));
+    for (i, name) in names.iter().enumerate().skip(1) {
+        let mut one = called(name, flip == Some(i));
+        one.launches[0].launch.module = ModuleId(i as u32);
+        all.modules.extend(one.modules);
+        all.launches.extend(one.launches);
+    }
+    all
+}
+
 /// Kernels with different names match if the user forces it. The verdict is then never `same`.
 #[test]
 fn kernels_of_other_names_compare_by_force() {
-    let called = |name: &str, flip: bool| {
-        let mut t = run(2, &[5, 3], |w, l, h| {
-            if flip && (w, l) == (1, 2) {
-                h.flips.push((SiteId(1), vec![2]));
-            }
-        });
-        t.modules[0].functions[0].name = name.into();
-        t
-    };
     let force =
         |a: &Trace, b: &Trace| diff(a, b, &DiffOptions { force: true, ..DiffOptions::default() }).unwrap();
     let a = called("before", false);
@@ -783,19 +797,34 @@ fn kernels_of_other_names_compare_by_force() {
         );
     }
     // Names that pair are not torn apart; what is left pairs in the order of launching.
-    let with = |names: [&str; 3]| {
-        let mut t = called(names[0], false);
-        for (i, name) in names.iter().enumerate().skip(1) {
-            t.modules.extend(called(name, false).modules);
-            t.launches.push(t.launches[0].clone());
-            t.launches[i].launch.module = ModuleId(i as u32);
-        }
-        t
-    };
-    let r = force(&with(["x", "y", "z"]), &with(["z", "v", "w"]));
+    let r = force(&all_called(&["x", "y", "z"], None), &all_called(&["z", "v", "w"], None));
     let pairs: Vec<_> = r.launches.iter().map(|l| (&l.kernel[..], l.launch)).collect();
     assert_eq!((pairs, r.unpaired.len()), (vec![("x", [0, 1]), ("y", [1, 2]), ("z", [2, 0])], 0));
     assert_eq!(r.launches[2].verdict, Verdict::Same);
+}
+
+/// Libraries choose kernels by time. Other kernels in one place are no difference if all later launches, of
+/// which there are some, are the same.
+#[test]
+fn other_kernels_in_one_place_are_no_difference_yet() {
+    let verdict = |b: &str, flip, strict| {
+        let options = DiffOptions { strict, ..DiffOptions::default() };
+        let [a, b] = [("xgyhz", None), (b, flip)].map(|(names, flip)| {
+            let names: Vec<String> = names.chars().map(String::from).collect();
+            all_called(&names.iter().map(String::as_str).collect::<Vec<_>>(), flip)
+        });
+        let [r, back] = [[&a, &b], [&b, &a]].map(|[a, b]| diff(a, b, &options).unwrap());
+        assert_eq!(r.verdict, back.verdict);
+        (r.verdict, r.gaps.len(), r.unpaired.iter().filter(|u| u.replaced).count())
+    };
+    assert_eq!(verdict("xgyhz", None, false), (Verdict::Same, 0, 0));
+    assert_eq!(verdict("xpyqz", None, false), (Verdict::Unknown, 1, 4));
+    assert_eq!(verdict("xpqyhz", None, false), (Verdict::Unknown, 1, 3));
+    assert_eq!(verdict("xpyqz", None, true), (Verdict::Differs, 0, 0));
+    // Nothing is in its place, a later launch differs, and no launch is later.
+    assert_eq!(verdict("xyhz", None, false), (Verdict::Differs, 0, 0));
+    assert_eq!(verdict("xpyhz", Some(4), false), (Verdict::Differs, 0, 2));
+    assert_eq!(verdict("xgyhp", None, false), (Verdict::Differs, 0, 2));
 }
 
 /// In a warp of 64 lanes, the hashes of the warp say what differs, and two entries of signatures say where.

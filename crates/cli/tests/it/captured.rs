@@ -188,6 +188,22 @@ fn launches_without_a_recording_may_lie_elsewhere() {
     assert!(code == Some(3) && !out.contains("changed in the memory"), "{out}{err}");
 }
 
+/// Programs have flags and counters in memory of the host. The digests read it before it ends. The host may
+/// write there at any time, so other content is no difference yet.
+#[test]
+fn launches_without_a_recording_may_write_memory_of_the_host() {
+    let folder = folder("captured", "host");
+    let Some(pooled) = program(&folder, "pooled") else { return };
+    let compare = |b: &str| {
+        let [a, b] = ["0 1 9 host", b].map(|words| format!("{pooled} {words}"));
+        prlx(&folder, &["compare", "--a", &a, "--b", &b], &[])
+    };
+    let (code, out, err) = compare("0 1 9 host");
+    assert!(code == Some(0) && out.contains("all memory behind the parameters"), "{out}{err}");
+    let (code, out, err) = compare("0 1 8 host");
+    assert!(code == Some(3) && out.contains("2 pairs of launches were not recorded"), "{out}{err}");
+}
+
 /// A fault ends the context, and with it what was recorded of all launches that were not copied yet. The side
 /// runs again, one launch at a time.
 #[test]

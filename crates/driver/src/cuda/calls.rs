@@ -109,6 +109,8 @@ pub mod launch {
 pub mod pointer {
     /// Kind of the memory (`CUmemorytype`), for example [`DEVICE`].
     pub const MEMORY_TYPE: i32 = 2;
+    /// Host memory that is page-locked (`CU_MEMORYTYPE_HOST`).
+    pub const HOST: u32 = 1;
     /// Device memory (`CU_MEMORYTYPE_DEVICE`).
     pub const DEVICE: u32 = 2;
     /// Whether the memory is managed: its pages migrate to the processor that uses them.

@@ -427,7 +427,7 @@ macro_rules! cuda_calls {
             /// Returns the device address of pinned host memory.
             cuMemHostGetDevicePointer_v2(to: *mut u64, at: *mut ::core::ffi::c_void, flags: u32);
             /// Unpins host memory.
-            cuMemHostUnregister(at: *mut ::core::ffi::c_void);
+            @4000 cuMemHostUnregister(at: *mut ::core::ffi::c_void);
             /// Returns attributes of an address, by constants of [`pointer`](crate::cuda::calls::pointer). An
             /// address unknown to the driver has zeros.
             cuPointerGetAttributes(
@@ -437,7 +437,7 @@ macro_rules! cuda_calls {
                 at: u64
             );
             /// Frees pinned host memory.
-            cuMemFreeHost(at: *mut ::core::ffi::c_void);
+            @2000 cuMemFreeHost(at: *mut ::core::ffi::c_void);
             /// Allocates device memory in stream order.
             cuMemAllocAsync(at: *mut u64, bytes: usize, stream: *mut ::core::ffi::c_void);
             /// Frees device memory in stream order.

@@ -70,6 +70,7 @@ pub fn pair<E>(
             side: side as u8,
             launch: e.launch.into(),
             kernel: e.kernel.clone(),
+            ..UnmatchedLaunch::default()
         }));
     }
     Ok((pairs.into_iter().map(|(i, j)| [i, j]).collect(), alone))

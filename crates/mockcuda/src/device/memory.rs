@@ -121,6 +121,11 @@ impl Device {
         self.registered.get(&at).map(|(memory, _)| memory.0).ok_or(code::INVALID_VALUE)
     }
 
+    /// Whether an allocation of the device stands for registered host memory.
+    pub fn is_registered(&self, at: u64) -> bool {
+        self.registered.values().any(|(memory, _)| memory.0 == at)
+    }
+
     /// Ends the registration of host memory after all work is done.
     pub fn unregister(&mut self, at: usize) -> Result<()> {
         self.ready()?;

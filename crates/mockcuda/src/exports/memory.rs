@@ -81,6 +81,7 @@ pub unsafe fn cuPointerGetAttributes(
         let found = d.emulator.allocation(DevicePtr(at));
         let (start, size) = found.map_or((0, 0), |(start, size)| (start.0, size));
         let known = u32::from(found.is_some());
+        let kind = if d.is_registered(start) { pointer::HOST } else { pointer::DEVICE };
         // SAFETY: there are `count` attributes and as many outputs (E1).
         let asked = unsafe {
             from_raw_parts(attributes, count as usize).iter().zip(from_raw_parts(data, count as usize))
@@ -89,7 +90,7 @@ pub unsafe fn cuPointerGetAttributes(
             // SAFETY: `to` is an output of the type that cuda.h gives this attribute (E1, E2).
             unsafe {
                 match *attribute {
-                    pointer::MEMORY_TYPE => put(to.cast(), pointer::DEVICE * known)?,
+                    pointer::MEMORY_TYPE => put(to.cast(), kind * known)?,
                     pointer::IS_MANAGED => put(to.cast(), 0u8)?,
                     pointer::DEVICE_ORDINAL => put(to.cast(), if known == 1 { d.ordinal() } else { -2 })?,
                     pointer::RANGE_START | pointer::MAPPING_START => put(to.cast(), start)?,

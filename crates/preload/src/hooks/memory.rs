@@ -43,4 +43,6 @@ releases! { true:
     cuMemPoolDestroy(pool: *mut c_void)
     cuMemUnmap(at: u64, bytes: usize)
     cuIpcCloseMemHandle(at: u64)
+    cuMemFreeHost(at: *mut c_void)
+    cuMemHostUnregister(at: *mut c_void)
 }

@@ -17,14 +17,18 @@ static REASONS: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 /// Most reasons that are kept.
 const MAX_REASONS: usize = 16;
 
-/// Why a kernel of a module that was loaded unchanged is not recorded. The driver does not tell which module
-/// it comes from, so the reason is named only if all of them have the same one.
+/// Most reasons that are named for a kernel.
+const MAX_NAMED: usize = 3;
+
+/// Why a kernel of a module that was loaded unchanged is not recorded. Modules are not told apart here, so
+/// the reasons of all of them are named.
 pub fn module_not_rewritten() -> String {
     let reasons = lock(&REASONS);
-    match reasons.first().filter(|_| reasons.len() == 1) {
-        Some(why) => format!("{MODULE_NOT_REWRITTEN}: {why}"),
-        None => MODULE_NOT_REWRITTEN.to_owned(),
+    if reasons.is_empty() || reasons.len() > MAX_NAMED {
+        return MODULE_NOT_REWRITTEN.to_owned();
     }
+    let reasons: Vec<&str> = reasons.iter().map(String::as_str).collect();
+    format!("{MODULE_NOT_REWRITTEN}: {}", reasons.join("; or "))
 }
 
 /// Records that a module was loaded unchanged, and why.

@@ -10,6 +10,10 @@ use crate::cuda::library::open::Library;
 use crate::queue::Failure;
 use crate::queue::handles::{Function, Stream};
 
+/// Largest allocation of the host that a device reads for a digest. Programs have flags and counters in host
+/// memory; larger buffers are for copies.
+const MOST_HOST_BYTES: u64 = 64 << 10;
+
 /// Memory that the driver knows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PointerInfo {
@@ -33,6 +37,13 @@ impl PointerInfo {
     /// Whether this is memory of that device alone, which its kernels may read.
     pub fn is_own_memory_of(&self, device: u32) -> bool {
         self.kind == pointer::DEVICE && !self.managed && self.device == device && self.readable
+    }
+
+    /// Whether this is page-locked memory of the host, of at most [`MOST_HOST_BYTES`], which the current
+    /// context's device may read.
+    pub fn is_small_host_memory(&self) -> bool {
+        let small = self.end - self.start <= MOST_HOST_BYTES;
+        self.kind == pointer::HOST && !self.managed && self.readable && small
     }
 }
 

@@ -16,13 +16,14 @@
 //!
 //! # Invariants
 //! - No call waits for the device, and only the constructor allocates.
-//! - The kernel reads only memory of the context's own device that the driver reports as readable.
+//! - The kernel reads only memory of the context's own device, and small page-locked memory of the host, that
+//!   the driver reports as readable.
 //! - If there is no room for the digests of a launch, the caller learns why.
 //!
 //! # Limitations
-//! - Managed memory, host memory and memory of other devices are not digested.
+//! - Managed memory, larger host memory and memory of other devices are not digested.
 //! - Memory before a pointer is not digested, and neither is memory behind pointers that lie in memory.
-//! - If other streams write to the memory at the same time, the digest is that of some mixture.
+//! - If other streams or the host write to the memory at the same time, the digest is that of some mixture.
 //! - A program must not unmap memory while a kernel that has its address is queued, even if that kernel does
 //!   not use it: the digest reads it.
 
@@ -360,7 +361,7 @@ impl Digests {
         let mut lookup = PointerLookup::new(self.library);
         let found: Vec<Vec<(u32, u64, PointerInfo)>> =
             launches.iter().map(|(params, places)| lookup.pointers(params, places)).collect();
-        let ours = |info: &PointerInfo| info.is_own_memory_of(self.device);
+        let ours = |info: &PointerInfo| info.is_own_memory_of(self.device) || info.is_small_host_memory();
         let all = starts(found.iter().flatten().filter(|f| ours(&f.2)));
         let times = launches.len().clamp(1, SHARED);
         let taken = &all[..all.len().min(MOST_RANGES * times)];
