@@ -141,7 +141,7 @@ impl Report {
             let none = u.replaced && any > Some(u.launch) && other < Some(u.launch);
             replaced[side] += u64::from(none);
             let process = self.processes.get(u.process as usize);
-            !none && !process.is_some_and(|p| p.cut[1 - side].is_some())
+            !none && process.is_none_or(|p| p.cut[1 - side].is_none())
         });
         (differences.collect(), replaced)
     }

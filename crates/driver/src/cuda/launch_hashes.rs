@@ -2,7 +2,8 @@
 //! ([`crate::record::program::launch_hashes`] has its interface).
 //!
 //! The CTAs along x share the warps of a part, a thread takes one warp at a time, and every CTA adds its sums
-//! to those of the part.
+//! to those of the part. The words are zeroed, since later warps whose lanes end apart merge theirs with what
+//! is there.
 
 use crate::cuda::sum_text::{add, clear, of_cta};
 use crate::record::program::launch_hashes::{PART, PARTS, THREADS};
@@ -57,6 +58,7 @@ pub const LAUNCH_HASHES: &str = concat!(
     mov.u32 %left, %words;
 WORD:
     ld.global.u32 %x0, [%at1];
+    st.global.u32 [%at1], 0;
     cvt.u64.u32 %w0, %x0;
 ",
     add!("w0", "key"),

@@ -2,6 +2,8 @@
 
 mod compare;
 mod probes;
+mod program;
+mod queue;
 mod rewrite;
 mod run;
 mod support;

@@ -8,6 +8,7 @@
 //! - The hash of a kind of words is [`digest::memory`](crate::digest::memory) of these words, warp by warp,
 //!   each as a 64-bit number.
 //! - A launch is hashed once, after it has ended. Its sums are zero before.
+//! - The words are zero afterwards, so that the memory can have those of another launch.
 //!
 //! # Limitations
 //! Warps that a filter leaves out are hashed where they lie between warps that it takes.
