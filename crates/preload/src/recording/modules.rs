@@ -20,8 +20,8 @@ const MAX_REASONS: usize = 16;
 /// Most reasons that are named for a kernel.
 const MAX_NAMED: usize = 3;
 
-/// Why a kernel of a module that was loaded unchanged is not recorded. Which module it comes from is not known
-/// here, so the reasons of all of them are named.
+/// Why a kernel of a module that was loaded unchanged is not recorded. Its module is not known here, so the
+/// reasons of all modules are named.
 pub fn module_not_rewritten() -> String {
     let reasons = lock(&REASONS);
     if reasons.is_empty() || reasons.len() > MAX_NAMED {

@@ -101,10 +101,10 @@ fn launches_of_a_program_are_recorded_as_launch_files_are() {
 fn hashes_of_launches_tell_kernels_apart() {
     let hashes = |text: &str| {
         let all = record_program(&job("kernel", text), Level::Fingerprint, true, 3);
-        let hashes: Vec<_> = all.iter().map(|f| f.recording.launch.hashes.clone().unwrap()).collect();
+        let hashes: Vec<_> = all.iter().map(|f| f.recording.launch.hashes.unwrap()).collect();
         assert!(hashes.windows(2).all(|two| two[0] == two[1]), "{hashes:?}");
         assert_eq!(hashes[0].warps, 4);
-        hashes[0].clone()
+        hashes[0]
     };
     assert_eq!(hashes(GOOD), hashes(GOOD));
     assert_ne!(hashes(GOOD), hashes(BAD));
