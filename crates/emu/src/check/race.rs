@@ -16,13 +16,15 @@
 //! compare-and-swap of the same word checks its value ([`super::cas_reads`]).
 //!
 //! Two writes of the same value are a kind of their own, a note. A copy counts as a write of the thread that
-//! began it.
+//! began it. A product (`wgmma`) reads its operands when it is begun, and is then ordered after all that any
+//! lane of its warp is ordered after. Later writes are not compared with that read, since one thread may say
+//! for all four warps that the product has ended; `async_work` finds those that come before its end.
 //!
 //! # Limitations
 //! - At most four unordered readers of a word are remembered.
 //! - A wait acquires what all arrivals have released so far, including those for the next phase.
 //! - Cluster scope counts as device scope. `fence.mbarrier_init` counts as a full fence. Order by `fence.sc`
-//! - Reads of `wgmma` are not checked.
+//! - Reads of `tcgen05.mma` are not checked.
 
 use std::sync::Arc;
 
@@ -30,16 +32,17 @@ use prlx_isa::view::{Order, Scope};
 use prlx_trace::check::{Kind, Side, Space};
 use rustc_hash::FxHashMap;
 
-use crate::code::{BarrierKind, MatrixOp, MbarrierKind, Op, WarpOpKind};
+use crate::code::{AddrSpace, BarrierKind, MatrixOp, MbarrierKind, Op, WarpOpKind, WgmmaStep};
 use crate::exec::cta_state::{CLUSTER, CtaState};
 use crate::exec::launch::Launch;
 use crate::exec::warp_state::{Warp, visible_memory};
 use crate::matrix::mma::stored_rows;
 use crate::mem::Region;
 use crate::mem::access::{VisibleMemory, each};
-use prlx_lanes::LANES;
+use prlx_lanes::{LANES, V64};
 
 use super::accesses::{self, AccessKind, WarpAccess};
+use super::async_work::products::shared_operands;
 use super::clocks::{BarrierArrivals, CtaClocks, Published, Thread};
 use super::dropped::StoredOnly;
 use super::facts::Facts;
@@ -86,6 +89,8 @@ struct AccessOrder<'a> {
     waits: bool,
     /// The access counts the bytes of a copy at an mbarrier.
     counts: bool,
+    /// The access is one of a product's reads.
+    product: bool,
 }
 
 /// An access of some lanes to the same place.
@@ -100,6 +105,8 @@ struct Access<'a> {
     order: Order,
     /// For a plain store: its values.
     stores: Option<Stored<'a>>,
+    /// Later accesses are not compared with it.
+    forgotten: bool,
 }
 
 impl RaceCheck {
@@ -177,7 +184,8 @@ impl RaceCheck {
             Some(MatrixOp::Store { mem, trans }) => Some(stored_rows(&warp.planes, mem, *trans)),
             _ => None,
         };
-        for (i, t) in accesses.iter().enumerate() {
+        let operands = product_reads(cx.launch, warp, cta, op, m);
+        for (i, t) in accesses.iter().chain(&operands).enumerate() {
             // The mbarrier that counts the bytes of a copy.
             let counts = match op {
                 Op::BulkCopy(_) => i == 2,
@@ -205,7 +213,8 @@ impl RaceCheck {
             };
             let waits = matches!(*op, Op::Mbarrier(b) if matches!(code.mbarriers[b as usize].kind,
                 MbarrierKind::Test { .. }));
-            let how = AccessOrder { order, stores, waits, counts };
+            let product = i >= accesses.len();
+            let how = AccessOrder { order, stores, waits, counts, product };
             self.check_access(cx, &mut clocks, warp, &r, t, t.lanes & m, how);
         }
         if self.cells.full {
@@ -288,7 +297,12 @@ impl RaceCheck {
                     }
                 }
             }
-            Op::Exchange(i) if code.warp_ops[i as usize].kind == WarpOpKind::Warp => {
+            Op::Exchange(i)
+                if matches!(
+                    code.warp_ops[i as usize].kind,
+                    WarpOpKind::Warp | WarpOpKind::Wgmma(WgmmaStep::Begin(_))
+                ) =>
+            {
                 let mut all = BarrierArrivals::default();
                 clocks.arrive(cx.who.warp, m, &mut all);
                 clocks.learn(cx.who.warp, m, &all);
@@ -339,7 +353,7 @@ impl RaceCheck {
         m: u32,
         how: AccessOrder<'_>,
     ) {
-        let AccessOrder { order, stores, waits, counts } = how;
+        let AccessOrder { order, stores, waits, counts, product } = how;
         let mut hint = 0;
         for lanes in t.same_places(m) {
             let l = lanes.trailing_zeros() as usize;
@@ -348,7 +362,8 @@ impl RaceCheck {
             }
             let Some((region, at)) = t.near(r, l, &mut hint) else { continue };
             let writes = t.kind != AccessKind::Read && !waits;
-            let access = Access { access: t, lanes, region, at, bytes: t.bytes[l], writes, order, stores };
+            let (bytes, forgotten) = (t.bytes[l], product);
+            let access = Access { access: t, lanes, region, at, bytes, writes, order, stores, forgotten };
             if !counts {
                 self.access(cx, clocks, warp, &access);
             }
@@ -381,8 +396,10 @@ impl RaceCheck {
                 old.lanes != 0 && old.bytes() & bytes != 0 && (old.writes() || new.writes())
             };
             let before = cell.0.iter().any(meets).then_some(*cell);
-            cell.drop_covered(clocks, cx.facts, new);
-            cell.add(new);
+            if !a.forgotten {
+                cell.drop_covered(clocks, cx.facts, new);
+                cell.add(new);
+            }
             for old in before.iter().flat_map(|cell| &cell.0).filter(|old| meets(old)) {
                 conflict(cx, clocks, &self.stored_only, warp, a, new, *old);
             }
@@ -436,6 +453,23 @@ impl RaceCheck {
         });
         clocks.time += u32::from(released);
     }
+}
+
+/// The reads of the matrices in shared memory by a warp that begins a product, each lane some of them.
+fn product_reads(launch: &Launch<'_>, warp: &Warp, cta: &CtaState, op: &Op, m: u32) -> Vec<WarpAccess> {
+    let Op::Exchange(i) = *op else { return Vec::new() };
+    let WarpOpKind::Wgmma(WgmmaStep::Begin(product)) = launch.code.warp_ops[i as usize].kind else {
+        return Vec::new();
+    };
+    let pieces = shared_operands(&launch.code.products[product as usize], warp, cta);
+    let access = |some: &[u64]| {
+        let mut addr = V64([0; LANES]);
+        addr.0[..some.len()].copy_from_slice(some);
+        let lanes = (u32::MAX >> (LANES - some.len())) & m;
+        let (kind, space) = (AccessKind::Read, AddrSpace::Shared);
+        WarpAccess { kind, space, addr, bytes: [16; LANES], align: 16, lanes }
+    };
+    pieces.chunks(LANES).map(access).collect()
 }
 
 /// The number of the cluster of a CTA.

@@ -13,7 +13,7 @@ use prlx_trace::SiteId;
 use prlx_trace::device::ALL;
 use prlx_trace::kernel::{Scalar, SiteClass};
 
-use crate::function::body::{Body, in_role, is_param, scalar};
+use crate::function::body::{Body, in_role, is_param, regs, scalar};
 
 /// A point of a function that has a site.
 #[derive(Clone, Debug)]
@@ -143,7 +143,11 @@ fn memory(body: &Body<'_>, at: InstId, inst: &Inst, class: SiteClass) -> Point {
         SiteClass::Store => p.before = values(in_role(inst, &[Role::Use])),
         SiteClass::Atomic => {
             p.before = values(in_role(inst, &[Role::Use]));
-            p.after = values(in_role(inst, &[Role::Def]));
+            // What an atomic returns depends on the order of threads. That matters only if something uses it.
+            let mut results = in_role(inst, &[Role::Def]);
+            results
+                .retain(|o| regs(std::slice::from_ref(o)).iter().any(|reg| !body.uses(at, *reg).is_empty()));
+            p.after = values(results);
         }
         // A barrier that reduces (`bar.red`) gives its result to a decision or a computation; the site is the
         // meeting.

@@ -17,7 +17,7 @@
 mod conflicts;
 mod copies;
 mod ops;
-mod products;
+pub mod products;
 mod report;
 mod tensor;
 

@@ -7,12 +7,23 @@ use super::report;
 use crate::check::accesses::AccessKind;
 use crate::check::facts::Facts;
 use crate::check::findings::{self, FindingLog, WarpStep};
-use crate::code::{WarpOpKind, WgmmaA, WgmmaStep};
+use crate::code::{WarpOpKind, Wgmma, WgmmaA, WgmmaStep};
 use crate::exec::cta_state::CtaState;
 use crate::exec::launch::Launch;
 use crate::exec::warp_state::Warp;
 use crate::matrix::product::{Matrix, ROWS};
 use crate::matrix::wgmma_state::WARPS;
+
+/// The addresses of the pieces of 16 bytes of shared memory that a warp's part of a product reads.
+pub fn shared_operands(op: &Wgmma, warp: &Warp, cta: &CtaState) -> Vec<u64> {
+    let matrix = |plane: u16| Matrix::new(warp.planes.w64[usize::from(plane)].0[0]);
+    let mut pieces = matrix(op.b).pieces(0, !op.transpose[1], 2, op.n as usize);
+    if let WgmmaA::Shared(a) = op.a {
+        pieces.extend(matrix(a).pieces(warp.index as usize % WARPS * ROWS, !op.transpose[0], 2, ROWS));
+    }
+    pieces.retain(|at| at + 16 <= cta.shared.len());
+    pieces
+}
 
 impl AsyncOps {
     /// A warp runs a step of `wgmma`.
@@ -51,17 +62,7 @@ impl AsyncOps {
             }
             WgmmaStep::Begin(i) => {
                 let op = &launch.code.products[i as usize];
-                let matrix = |plane: u16| Matrix::new(warp.planes.w64[usize::from(plane)].0[0]);
-                let mut pieces = matrix(op.b).pieces(0, !op.transpose[1], 2, op.n as usize);
-                if let WgmmaA::Shared(a) = op.a {
-                    pieces.extend(matrix(a).pieces(
-                        warp.index as usize % WARPS * ROWS,
-                        !op.transpose[0],
-                        2,
-                        ROWS,
-                    ));
-                }
-                pieces.retain(|at| at + 16 <= cta.shared.len());
+                let pieces = shared_operands(op, warp, cta);
                 for &at in &pieces {
                     self.proxy.read(launch, log, (here.cta, at, 16), here);
                     self.check_product_source(launch, log, here, at);
