@@ -147,8 +147,8 @@ extern "C" __global__ void packed_half(const int *in, int *out, int n)
 // Correct: undefined values are copied, masked, or not selected. `padded` has three bytes that nothing writes.
 extern "C" __global__ void only_copied(const int *in, int *out, int n)
 {
-    __shared__ padded some[128];
-    __shared__ int tile[256];
+    __shared__ padded some[128], others[128];
+    __shared__ int tile[256], copy[128];
     __shared__ unsigned short half[256];
     int t = threadIdx.x;
     tile[t] = t < n ? in[t] : 0;
@@ -157,11 +157,11 @@ extern "C" __global__ void only_copied(const int *in, int *out, int n)
     half[2 * t] = in[t];
     __syncthreads();
     padded mine = some[127 - t];
-    some[t] = mine;
+    others[t] = mine;
     int x = ((volatile int *)tile)[t + 64];
-    ((volatile int *)tile)[t] = x;
+    ((volatile int *)copy)[t] = x;
     unsigned both = ((volatile unsigned *)half)[t];
     int y = __shfl_xor_sync(~0u, x, 1);
     __syncthreads();
-    out[t] = (both & 0xffff) + some[t].tag + some[t].value + (t < 64 ? y & 1 : 0);
+    out[t] = (both & 0xffff) + others[t].tag + others[t].value + (t < 64 ? y & 1 : 0);
 }

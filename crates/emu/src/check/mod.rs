@@ -259,7 +259,14 @@ impl Checker {
     }
     /// A half of a wave of AMD's is about to run a step that may access memory, in the lanes `m`. Lanes that
     /// are away are among them where the wave has enabled them.
-    pub fn before_wave_access(&mut self, launch: &Launch<'_>, cta: &CtaState, half: &Warp, step: u32, m: u32) {
+    pub fn before_wave_access(
+        &mut self,
+        launch: &Launch<'_>,
+        cta: &CtaState,
+        half: &Warp,
+        step: u32,
+        m: u32,
+    ) {
         if let Some(init) = &mut self.wave_init {
             let who = WarpStep { cta: cta.index, warp: half.index, lanes: m & half.alive & !half.away, step };
             let mut cx = CheckContext { launch, facts: &self.facts, log: &mut self.log, who };

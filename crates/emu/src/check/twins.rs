@@ -33,7 +33,8 @@ fn pattern(sample: usize, key: u64) -> u64 {
         return u64::MAX;
     }
     // SplitMix64 (Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators").
-    let mut z = key.wrapping_mul(SAMPLES as u64).wrapping_add(sample as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let mut z =
+        key.wrapping_mul(SAMPLES as u64).wrapping_add(sample as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ z >> 31
@@ -149,7 +150,9 @@ impl Twins {
     pub fn bits(&self, real: &Warp, half: usize, plane: Plane, m: u32) -> [u64; LANES] {
         let mut bits = [0; LANES];
         for planes in self.samples.iter().filter_map(|s| s.get(half)) {
-            access::each(m, |l| bits[l] |= access::value(planes, plane, l) ^ access::value(&real.planes, plane, l));
+            access::each(m, |l| {
+                bits[l] |= access::value(planes, plane, l) ^ access::value(&real.planes, plane, l)
+            });
         }
         bits
     }
@@ -173,7 +176,9 @@ impl Twins {
             match plane {
                 Plane::W32(p) => planes.put32(p, lanes, real.planes.get32(p)),
                 Plane::W64(p) => planes.put64(p, lanes, real.planes.get64(p)),
-                Plane::W128(p) => [p, p + 1].iter().for_each(|&p| planes.put64(p, lanes, real.planes.get64(p))),
+                Plane::W128(p) => {
+                    [p, p + 1].iter().for_each(|&p| planes.put64(p, lanes, real.planes.get64(p)))
+                }
                 Plane::None => {}
             }
         }
@@ -211,7 +216,8 @@ impl Twins {
                 let Some(planes) = planes.get_mut(half) else { continue };
                 for l in 0..LANES {
                     if new.bits[l] != 0 {
-                        let v = access::value(planes, new.plane, l) ^ new.bits[l] & pattern(sample, new.keys[l]);
+                        let v =
+                            access::value(planes, new.plane, l) ^ new.bits[l] & pattern(sample, new.keys[l]);
                         access::set(planes, new.plane, l, v);
                     }
                 }

@@ -5,9 +5,9 @@
 //! - A scalar register that the code has as words and as a mask of lanes is listed in both forms.
 //!
 //! # Limitations
-//! - Instructions whose registers are not known list none.
+//! - Instructions whose registers M0 chooses list those that their function names.
 
-use prlx_isa::amdgpu::inst::{Address, Encoding, Inst, Reg, Value};
+use prlx_isa::amdgpu::inst::{Address, Bank, Encoding, Field, Inst, Reg, Registers, Value};
 use prlx_isa::amdgpu::{Native, Register, RegisterMap};
 use prlx_isa::view::{self, FuncId, Function};
 
@@ -73,6 +73,7 @@ impl WaveFacts {
             let map = RegisterMap::of(function, module.warp_lanes);
             facts.registers.extend(map.iter().filter_map(|(r, at)| Some((r, *planes.get(at.index())?))));
         }
+        facts.registers.extend(&code.indexed);
         facts.registers.sort_unstable();
         facts.registers.dedup();
         let mut known: Option<(FuncId, Names<'_>)> = None;
@@ -153,21 +154,23 @@ impl Names<'_> {
     fn places(&self, regs: &[Reg], lanes: u8) -> Vec<Place> {
         let forms = |r: &Reg| [Register::Word(*r), Register::Mask(r.first_of_mask(lanes))];
         let all = regs.iter().flat_map(forms);
-        let mut all: Vec<Place> = all
-            .filter_map(|r| self.place(self.map.get(r)?, r.ty() == view::Type::Pred))
-            .collect();
+        let mut all: Vec<Place> =
+            all.filter_map(|r| self.place(self.map.get(r)?, r.ty() == view::Type::Pred)).collect();
         all.sort_unstable();
         all.dedup();
         all
     }
     fn fact(&self, function: &Function, at: usize) -> Option<WaveFact> {
         let inst = function.insts.get(at)?;
-        let Some(native) = inst.semantics.native.get::<Native>() else { return Some(self.added(function, inst)) };
+        let Some(native) = inst.semantics.native.get::<Native>() else {
+            return Some(self.added(function, inst));
+        };
         let (code, lanes) = (&native.inst, native.inst.lanes());
-        let registers = code.registers().unwrap_or_default();
+        let registers = code.registers().unwrap_or_else(|| self.indexed(code));
         let address = code.address().unwrap_or_default();
         let Address { vector, base, register, .. } = address;
-        let addr: Vec<Reg> = [vector, base, register].into_iter().flatten().flat_map(Value::registers).collect();
+        let addr: Vec<Reg> =
+            [vector, base, register].into_iter().flatten().flat_map(Value::registers).collect();
         let data = data_registers(code);
         let uses: Vec<Reg> =
             registers.reads.iter().copied().filter(|r| !addr.contains(r) || data.contains(r)).collect();
@@ -179,6 +182,17 @@ impl Names<'_> {
             scalar: code.encoding() == Some(Encoding::Smem),
             vector: !code.name().starts_with("s_"),
         })
+    }
+    /// What an instruction may read whose registers M0 chooses, and the result in its text.
+    fn indexed(&self, code: &Inst) -> Registers {
+        let mut reads = code.named_sources();
+        reads.extend(self.map.iter().filter_map(|(register, _)| match (register, code.indexes()?) {
+            (Register::Word(reg @ Reg::V(_)), Bank::Vector) => Some(reg),
+            (Register::Word(reg @ Reg::S(_)), Bank::Scalar) => Some(reg),
+            _ => None,
+        }));
+        let first = code.operands().into_iter().next();
+        Registers { reads, writes: first.map(|o| o.value.registers()).unwrap_or_default() }
     }
     /// The facts of an instruction that the view adds.
     fn added(&self, function: &Function, inst: &view::Inst) -> WaveFact {
@@ -201,7 +215,6 @@ impl Names<'_> {
 
 /// The registers of a memory instruction that hold data.
 fn data_registers(inst: &Inst) -> Vec<Reg> {
-    use prlx_isa::amdgpu::inst::Field;
     let data = [Field::Data, Field::Data0, Field::Data1, Field::Vdata, Field::Sdata];
     let operands = inst.operands();
     operands.iter().filter(|o| data.contains(&o.slot.field)).flat_map(|o| o.value.registers()).collect()
@@ -210,8 +223,8 @@ fn data_registers(inst: &Inst) -> Vec<Reg> {
 /// Whether an operation only moves, selects or masks bits.
 fn moves(name: &str) -> bool {
     const STEMS: [&str; 19] = [
-        "_mov", "accvgpr", "lane", "cndmask", "cselect", "perm", "align", "lshl", "lshr", "ashr", "_and_", "_or_",
-        "_or3", "_bfi", "_bfe", "_pack", "swap", "swizzle", "cmov",
+        "_mov", "accvgpr", "lane", "cndmask", "cselect", "perm", "align", "lshl", "lshr", "ashr", "_and_",
+        "_or_", "_or3", "_bfi", "_bfe", "_pack", "swap", "swizzle", "cmov",
     ];
     const SUMS: [&str; 3] = ["add", "cmp", "saveexec"];
     STEMS.iter().any(|stem| name.contains(stem)) && !SUMS.iter().any(|sum| name.contains(sum))

@@ -312,7 +312,8 @@ fn load(
         new.keys[l] = t.addr.0[l];
         if new.bits[l] != 0 {
             let byte = at + u64::from(new.bits[l].trailing_zeros() / 8);
-            let here = || unwritten(memory, cx, half, t, (l, if half.fact.scalar { cx.who.lanes } else { lanes }));
+            let here =
+                || unwritten(memory, cx, half, t, (l, if half.fact.scalar { cx.who.lanes } else { lanes }));
             origin = memory.origin(region, byte).or_else(here);
         }
     }
@@ -354,7 +355,9 @@ fn store(
         return uses::define(memory, &half.memory, t, m);
     }
     let mut global = 0;
-    each(lanes & cx.who.lanes, |l| global |= u32::from(accesses::space(t.space, t.addr.0[l]) == Space::Global) << l);
+    each(lanes & cx.who.lanes, |l| {
+        global |= u32::from(accesses::space(t.space, t.addr.0[l]) == Space::Global) << l
+    });
     let origin = origin_of(twins, half, plane, lanes);
     let mut reported = 0;
     if let (Some(origin), true) = (origin, global != 0) {

@@ -164,8 +164,6 @@ pub(super) fn may_branch(inst: &Inst) -> bool {
         || name.starts_with("s_cbranch_cdbg")
         || name.starts_with("s_subvector_loop")
         || matches!(name, "s_cbranch_g_fork" | "s_cbranch_i_fork" | "s_cbranch_join" | "s_setvskip")
-        // Vector instructions then use other registers than they name.
-        || name == "s_set_gpr_idx_on"
 }
 
 fn space(inst: &Inst) -> Space {
