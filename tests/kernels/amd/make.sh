@@ -40,6 +40,9 @@ for target in gfx90a gfx942 gfx950 gfx1030 gfx1100 gfx1201; do
 done
 $hip -I ../../../include --offload-arch=gfx1100 -mwavefrontsize64 roles.hip -o roles.gfx1100-wave64.co
 
+$hip --offload-arch=gfx90a lds_loads.hip -o staged.gfx90a.co
+$hip --offload-arch=gfx942 lds_loads.hip -o staged.gfx942.co
+$hip --offload-arch=gfx950 -DBYTES=16 lds_loads.hip -o staged.gfx950.co
 for target in gfx90a gfx942 gfx1030 gfx1100 gfx1201; do
   $hip --offload-arch=$target pick.hip -o pick.$target.co
 done
@@ -76,6 +79,9 @@ for target in gfx942 gfx1100; do
   ld.lld-22 -shared indexed.o -o indexed.$target.co
   rm indexed.o
 done
+llvm-mc-22 -triple=amdgcn-amd-amdhsa -mcpu=gfx942 -filetype=obj lds_loads.gfx942.s -o lds_loads.o
+ld.lld-22 -shared lds_loads.o -o lds_loads.gfx942.co
+rm lds_loads.o
 llvm-mc-22 -triple=amdgcn-amd-amdhsa -mcpu=gfx942 -filetype=obj waves.gfx942.s -o waves.o
 ld.lld-22 -shared waves.o -o waves.gfx942.co
 rm waves.o

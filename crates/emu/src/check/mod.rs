@@ -267,6 +267,12 @@ impl Checker {
         step: u32,
         m: u32,
     ) {
+        let warp = half.index / launch.halves() * launch.halves();
+        if let Some(waits) = self.waits.as_mut().filter(|w| m != 0 && w.loads_to_lds(cta.index, warp)) {
+            let here = WarpStep { cta: cta.index, warp: half.index, lanes: m, step };
+            let all = accesses::accesses(half, launch.code, &launch.code.steps[step as usize].op, m);
+            waits.access(launch, &mut self.log, warp, here, &all);
+        }
         if let Some(init) = &mut self.wave_init {
             let who = WarpStep { cta: cta.index, warp: half.index, lanes: m & half.alive & !half.away, step };
             let mut cx = CheckContext { launch, facts: &self.facts, log: &mut self.log, who };

@@ -53,6 +53,9 @@ impl Inst {
             }
         }
         self.addresses(layout.encoding, &mut all)?;
+        if self.loads_to_lds() {
+            all.reads.push(Reg::M0);
+        }
         all.reads.extend(row.form.reads.iter().flat_map(|reg| self.implicit(*reg)));
         all.writes.extend(row.form.writes.iter().flat_map(|reg| self.implicit(*reg)));
         for list in [&mut all.reads, &mut all.writes] {

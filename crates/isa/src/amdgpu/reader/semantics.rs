@@ -59,6 +59,7 @@ fn class(inst: &Inst, returns: bool) -> Class {
         _ if inst.registers().is_none() && kind != Kind::Image => Class::Opaque,
         Kind::Salu | Kind::Valu | Kind::Transcendental => arithmetic(inst),
         Kind::Matrix => Class::Matrix,
+        _ if inst.loads_to_lds() => Class::Load,
         Kind::ScalarMemory | Kind::VectorMemory | Kind::Lds => match inst.access() {
             Some(Direction::Load) => Class::Load,
             Some(Direction::Store) => Class::Store,
