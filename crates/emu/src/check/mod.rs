@@ -162,13 +162,19 @@ impl Checker {
         (checks.any() || dataflow.is_some()).then(|| {
             let waves = launch.code.exec.is_some();
             let facts = Facts::of(launch);
+            let mut log = FindingLog::default();
+            let wave_init =
+                (checks.has(Check::Init) && waves).then(|| WaveInit::new(launch, &facts)).flatten();
+            if checks.has(Check::Init) && waves && wave_init.is_none() {
+                log.unchecked("values that nothing wrote, in machine code");
+            }
             Box::new(Checker {
                 checks,
                 only_polls: false,
-                log: FindingLog::default(),
+                log,
                 blocks: HeapBlocks::default(),
                 init: (checks.has(Check::Init) && !waves).then(|| InitCheck::new(launch)),
-                wave_init: (checks.has(Check::Init) && waves).then(|| WaveInit::new(launch, &facts)),
+                wave_init,
                 facts,
                 barriers: checks.has(Check::Sync).then(BarrierCheck::default),
                 polling: checks.has(Check::Sync).then(|| Polling::new(launch)),

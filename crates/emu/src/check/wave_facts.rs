@@ -59,7 +59,7 @@ pub struct WaveFacts {
     /// By step: the bytes that loads of the instruction read before and in all, where they are adjacent.
     parts: Vec<(u32, u32)>,
     insts: Vec<WaveFact>,
-    /// The registers of the kernel and of all that it calls, with their planes.
+    /// The registers of the kernel and of all that it calls, with their planes; none if the code is not AMD's.
     pub registers: Vec<(Register, u16)>,
 }
 
@@ -68,8 +68,9 @@ impl WaveFacts {
     pub fn of(launch: &Launch<'_>, numbers: &Facts) -> WaveFacts {
         let (code, module) = (launch.code, launch.module);
         let mut facts = WaveFacts::default();
+        let is_amd = |f: &&Function| f.insts.iter().any(|i| i.semantics.native.get::<Native>().is_some());
         for (&func, planes) in &code.registers {
-            let Some(function) = module.functions.get(func.index()) else { continue };
+            let Some(function) = module.functions.get(func.index()).filter(is_amd) else { continue };
             let map = RegisterMap::of(function, module.warp_lanes);
             facts.registers.extend(map.iter().filter_map(|(r, at)| Some((r, *planes.get(at.index())?))));
         }

@@ -51,13 +51,17 @@ struct Half<'a> {
 }
 
 impl WaveInit {
-    /// The check at the start of a launch.
-    pub fn new(launch: &Launch<'_>, numbers: &Facts) -> WaveInit {
+    /// The check at the start of a launch; `None` if the code is not AMD's.
+    pub fn new(launch: &Launch<'_>, numbers: &Facts) -> Option<WaveInit> {
+        let facts = WaveFacts::of(launch, numbers);
+        if facts.registers.is_empty() {
+            return None;
+        }
         let mut memory = Undefined::default();
         for (region, at, bytes) in launch.memory.unwritten_ranges() {
             memory.mark_undefined(region, at, bytes);
         }
-        WaveInit { memory, facts: WaveFacts::of(launch, numbers), waves: Recent::default() }
+        Some(WaveInit { memory, facts, waves: Recent::default() })
     }
     /// Forgets a CTA that has ended: its storage is reused.
     pub fn end(&mut self, launch: &Launch<'_>, cta: &CtaState, warps: &[Warp]) {
