@@ -19,7 +19,7 @@
 
 .macro finish name
   s_waitcnt lgkmcnt(0)
-  global_store_dword v1, v3, s[2:3] offset:512
+  global_store_dword v1, v3, s[2:3] offset:1024
   s_endpgm
 .size \name, .-\name
 .endm

@@ -237,7 +237,6 @@ const DEVICE: &[Row] = &[
     ("a constant is not set", HISTOGRAM, "v_mov_b32_e32 v3, 1", First, Removed, Finding(Kind::UndefinedStore)),
     ("sums of warps are not stored to LDS", SCAN, "ds_write_b32 v7, v6", First, Removed, Finding(Kind::UndefinedStore)),
     ("a sum in LDS is not stored", DOT, "ds_write_b64", First, Removed, Finding(Kind::UndefinedStore)),
-    ("a value of threads without an element is not set", SCAN, "v_mov_b32_e32 v4, 0", First, Removed, Finding(Kind::UndefinedStore)),
     ("a first maximum is not set", SOFTMAX, "v_mov_b32_e32 v4, 0xff800000", All, Removed, Finding(Kind::UndefinedStore)),
     ("the greatest value is not stored to LDS", SOFTMAX, "ds_write_b32", First, Removed, Finding(Kind::UndefinedStore)),
     ("an element of a tile is not stored", TILED, "ds_write_b32", First, Removed, Finding(Kind::UndefinedStore)),

@@ -20,10 +20,10 @@ fn launch(text: &str) -> (Vec<u32>, Findings) {
 fn loads(kernel: &str) -> (Vec<u32>, Findings) {
     let text = format!(
         "module = 'lds_loads.gfx942.co'\nkernel = '{kernel}'\ngrid = 1\nblock = 128\n\
-         [[arg]]\nname = 'data'\ntype = 'u32'\niota = 1000\nlen = 256\nout = true\n"
+         [[arg]]\nname = 'data'\ntype = 'u32'\niota = 1000\nlen = 384\nout = true\n"
     );
     let (mut words, found) = launch(&text);
-    (words.split_off(128), found)
+    (words.split_off(256), found)
 }
 
 #[test]
