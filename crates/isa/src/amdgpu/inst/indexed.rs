@@ -23,7 +23,7 @@ impl IndexMode {
     pub fn after(self, inst: &Inst) -> IndexMode {
         let immediate = || {
             inst.operands().iter().find_map(|o| match o.value {
-                Value::Immediate(n) => Some(n as u8 & 15),
+                Value::Immediate(n) => u8::try_from(n & 15).ok(),
                 _ => None,
             })
         };
