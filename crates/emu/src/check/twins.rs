@@ -43,7 +43,7 @@ fn pattern(sample: usize, key: u64) -> u64 {
 /// Undefined bits that an access of a half brings into a register.
 #[derive(Debug)]
 pub struct Incoming {
-    /// The register.
+    /// Plane of the register that the access writes.
     pub plane: Plane,
     /// By lane: the undefined bits.
     pub bits: [u64; LANES],

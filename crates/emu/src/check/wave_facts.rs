@@ -28,7 +28,7 @@ pub enum Form {
 /// A register of an instruction.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Place {
-    /// Its plane.
+    /// The plane that holds it, and of which kind that is.
     pub form: Form,
     /// Its number among those of all functions ([`Facts`]).
     pub number: u32,
@@ -59,7 +59,8 @@ pub struct WaveFacts {
     /// By step: the bytes that loads of the instruction read before and in all, where they are adjacent.
     parts: Vec<(u32, u32)>,
     insts: Vec<WaveFact>,
-    /// The registers of the kernel and of all that it calls, with their planes; none if the code is not AMD's.
+    /// The registers of the kernel and of all that it calls, with their planes; none if the code is not
+    /// AMD's.
     pub registers: Vec<(Register, u16)>,
 }
 

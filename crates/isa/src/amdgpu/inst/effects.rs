@@ -11,8 +11,8 @@ impl Inst {
         self.meaning.and_then(|(_, row)| row.form.access)
     }
 
-    /// Whether the instruction is a load from memory that writes LDS instead of registers, at an address that M0
-    /// gives.
+    /// Whether the instruction is a load from memory that writes LDS instead of registers, at an address
+    /// that M0 gives.
     pub fn loads_to_lds(&self) -> bool {
         self.get(Field::Lds) == 1 || self.name().contains("_load_lds_")
     }
