@@ -149,6 +149,8 @@ kinds! {
         Accumulator "accumulator" Error "a use of an accumulator that a product may still write";
         /// Used before the load that writes it was waited for.
         RegisterTooEarly "register-too-early" Error "a use of a register that a load may still write";
+        /// Bytes of LDS that a load to LDS writes (AMD).
+        LdsTooEarly "lds-too-early" Error "an access to LDS that a load may still write";
         /// Nobody waited for it.
         LeftUnderWay "left-under-way" Error "a copy that is under way when the CTA ends whose shared memory it uses";
         /// Two ways to memory without a fence.

@@ -40,8 +40,22 @@ for target in gfx90a gfx942 gfx950 gfx1030 gfx1100 gfx1201; do
 done
 $hip -I ../../../include --offload-arch=gfx1100 -mwavefrontsize64 roles.hip -o roles.gfx1100-wave64.co
 
+$hip --offload-arch=gfx90a lds_loads.hip -o staged.gfx90a.co
+$hip --offload-arch=gfx942 lds_loads.hip -o staged.gfx942.co
+$hip --offload-arch=gfx950 -DBYTES=16 lds_loads.hip -o staged.gfx950.co
+for target in gfx90a gfx942 gfx1030 gfx1100 gfx1201; do
+  $hip --offload-arch=$target pick.hip -o pick.$target.co
+done
+for target in gfx90a gfx942 gfx1030 gfx1100 gfx1100-wave64 gfx1201; do
+  wide=
+  test $target != gfx1100-wave64 || wide=-mwavefrontsize64
+  $hip --offload-arch=${target%-*} $wide -DFIXED=0 init.hip -o init.bad.$target.co
+  $hip --offload-arch=${target%-*} $wide -DFIXED=1 init.hip -o init.good.$target.co
+done
+
 # Kernels of the corpus, as `cargo xtask amd-corpus` compiles them.
-for kernel in dot_double histogram_shared integer_division math64 reduce_atomic scan_warp softmax; do
+names="dot_double gemm_tiled histogram_shared integer_division math64 reduce_atomic reduce_tree scan_warp softmax"
+for kernel in $names; do
   (cd ../cuda/$kernel && $corpus --offload-arch=gfx942 kernel.cu -o ../../amd/corpus/$kernel.gfx942.co)
 done
 
@@ -58,6 +72,16 @@ for source in descriptors.*.s; do
   ld.lld-22 -shared descriptors.o -o descriptors.$target.co
   rm descriptors.o
 done
+for target in gfx942 gfx1100; do
+  wave=
+  test $target = gfx942 || wave=-mattr=+wavefrontsize32
+  llvm-mc-22 -triple=amdgcn-amd-amdhsa -mcpu=$target $wave -filetype=obj indexed.$target.s -o indexed.o
+  ld.lld-22 -shared indexed.o -o indexed.$target.co
+  rm indexed.o
+done
+llvm-mc-22 -triple=amdgcn-amd-amdhsa -mcpu=gfx942 -filetype=obj lds_loads.gfx942.s -o lds_loads.o
+ld.lld-22 -shared lds_loads.o -o lds_loads.gfx942.co
+rm lds_loads.o
 llvm-mc-22 -triple=amdgcn-amd-amdhsa -mcpu=gfx942 -filetype=obj waves.gfx942.s -o waves.o
 ld.lld-22 -shared waves.o -o waves.gfx942.co
 rm waves.o

@@ -7,6 +7,7 @@
 
 mod amd;
 mod checks;
+mod checks_amd;
 mod corpus;
 mod examples;
 mod fingerprints;
@@ -34,7 +35,7 @@ fn main() -> ExitCode {
     if words.get(1).is_some_and(|w| w == "app") {
         return program::app(&words[2..]);
     }
-    let groups: [fn() -> Vec<Trial>; 10] = [
+    let groups: [fn() -> Vec<Trial>; 11] = [
         master::trials,
         wide::trials,
         amd::trials,
@@ -44,6 +45,7 @@ fn main() -> ExitCode {
         planted::trials,
         planted_amd::trials,
         checks::trials,
+        checks_amd::trials,
         program::trials,
     ];
     let trials = groups.iter().flat_map(|group| group()).collect();

@@ -124,6 +124,8 @@ const DIVISION: Code = Corpus("integer_division");
 const SOFTMAX: Code = Corpus("softmax");
 const HISTOGRAM: Code = Corpus("histogram_shared");
 const DOT: Code = Corpus("dot_double");
+const TREE: Code = Corpus("reduce_tree");
+const TILED: Code = Corpus("gemm_tiled");
 
 #[rustfmt::skip]
 const DEVICE: &[Row] = &[
@@ -230,6 +232,16 @@ const DEVICE: &[Row] = &[
     ("scalar loads are not waited for", rdna("rows"), "s_waitcnt lgkmcnt(0)", First, Removed, Finding(Kind::RegisterTooEarly)),
     ("a barrier is not executed", HISTOGRAM, "s_barrier", Last, Removed, Finding(Kind::Race)),
     ("the first barrier is not executed", HISTOGRAM, "s_barrier", First, Removed, Finding(Kind::Race)),
+    // Values that nothing writes.
+    ("bins in LDS are not set to zero", HISTOGRAM, "ds_write_b32 v2, v1", First, Removed, Finding(Kind::UndefinedUpdate)),
+    ("a constant is not set", HISTOGRAM, "v_mov_b32_e32 v3, 1", First, Removed, Finding(Kind::UndefinedStore)),
+    ("sums of warps are not stored to LDS", SCAN, "ds_write_b32 v7, v6", First, Removed, Finding(Kind::UndefinedStore)),
+    ("a sum in LDS is not stored", DOT, "ds_write_b64", First, Removed, Finding(Kind::UndefinedStore)),
+    ("a first maximum is not set", SOFTMAX, "v_mov_b32_e32 v4, 0xff800000", All, Removed, Finding(Kind::UndefinedStore)),
+    ("the greatest value is not stored to LDS", SOFTMAX, "ds_write_b32", First, Removed, Finding(Kind::UndefinedStore)),
+    ("an element of a tile is not stored", TILED, "ds_write_b32", First, Removed, Finding(Kind::UndefinedStore)),
+    ("elements of the other tile are not stored", TILED, "ds_write_b32", Last, Removed, Finding(Kind::UndefinedStore)),
+    ("elements of a tree are not stored", TREE, "ds_write_b32", First, Removed, Finding(Kind::UndefinedStore)),
 ];
 
 /// What notices a fault in inserted code.

@@ -170,8 +170,11 @@ impl FindingLog {
         let pairs: HashSet<(Place, Place)> =
             races.clone().filter_map(both).flat_map(|(a, b)| [(a.clone(), b.clone()), (b, a)]).collect();
         let raced: HashSet<Place> = races.flat_map(|f| &f.sides).filter_map(|s| s.place.clone()).collect();
-        let early =
-            |f: &Finding| f.sides.get(1).and_then(|s| s.place.as_ref()).is_some_and(|p| raced.contains(p));
+        // An update reads what it updates.
+        let read = |f: &Finding| usize::from(f.kind != Kind::UndefinedUpdate);
+        let early = |f: &Finding| {
+            f.sides.get(read(f)).and_then(|s| s.place.as_ref()).is_some_and(|p| raced.contains(p))
+        };
         // A thread that could not wait because its mbarrier is wrong has a finding of its own.
         let broken =
             |f: &Finding| matches!(f.kind, Kind::MbarrierBytes | Kind::MbarrierCount | Kind::MbarrierNotInit);

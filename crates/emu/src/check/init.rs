@@ -22,7 +22,7 @@
 //! - What one launch leaves undefined counts as defined in the next.
 
 use prlx_isa::view::FuncId;
-use prlx_trace::check::{Kind, Side, Space};
+use prlx_trace::check::{Kind, Space};
 
 use crate::code::{
     AddrSpace, Atomic, Callee, MatrixOp, MbarrierKind, MemAccess, Op, Plane, Rmw, Slot, TensorCopy, WarpOp,
@@ -38,10 +38,11 @@ use prlx_lanes::{LANES, Planes, V32};
 
 use super::accesses::{self, AccessKind, WarpAccess};
 use super::facts::Fact;
-use super::findings::{self, CheckContext, WarpStep};
+use super::findings::{CheckContext, WarpStep};
 use super::recent::Recent;
 use super::registers::Registers;
 use super::undefined::{MemoryOrigin, Origin, Undefined};
+use super::undefined_uses as uses;
 
 /// The check for uninitialised values of a launch.
 #[derive(Debug, Default)]
@@ -160,17 +161,17 @@ impl InitCheck {
                 let atom = &code.atoms[i as usize];
                 match atom.rmw {
                     Rmw::And | Rmw::Or => self.set_bits(cx, warp, r, atom, &accesses[0], m, defs, regs),
-                    rmw => self.update(cx, r, &accesses[0], m, rmw == Rmw::Exch),
+                    rmw => uses::update(&mut self.memory, cx, r, &accesses[0], m, rmw == Rmw::Exch),
                 }
             }
-            Op::AsyncStore(_) => accesses.iter().for_each(|t| self.defines(r, t, m)),
+            Op::AsyncStore(_) => accesses.iter().for_each(|t| uses::define(&mut self.memory, r, t, m)),
             Op::LaneCopy(_) => self.copy(cx, warp, r, None, m, accesses),
             Op::BulkCopy(i) => self.copy(cx, warp, r, code.bulks[i as usize].multicast, m, accesses),
             Op::TensorCopy(i) => self.tensor_copy(cx, warp, r, &code.tensors[i as usize], m, accesses),
-            Op::Tensor(_) => accesses.iter().for_each(|t| self.update(cx, r, t, m, false)),
+            Op::Tensor(_) => accesses.iter().for_each(|t| uses::update(&mut self.memory, cx, r, t, m, false)),
             Op::Mbarrier(i) => {
                 let begins = code.mbarriers[i as usize].kind == MbarrierKind::Init;
-                accesses.iter().for_each(|t| self.update(cx, r, t, m, begins));
+                accesses.iter().for_each(|t| uses::update(&mut self.memory, cx, r, t, m, begins));
                 defs.iter().for_each(|&d| regs.set(d, m, 0, None));
             }
             Op::Exchange(i) => self.sync(cx, warp, r, &code.warp_ops[i as usize], fact, m, accesses, regs),
@@ -228,7 +229,7 @@ impl InitCheck {
             let rest = to.bytes[l].saturating_sub(read);
             self.memory.define(to_at.0, to_at.1 + u64::from(read), rest.into());
         });
-        counted.iter().for_each(|t| self.update(cx, r, t, m, false));
+        counted.iter().for_each(|t| uses::update(&mut self.memory, cx, r, t, m, false));
         if let Some(p) = multicast {
             each(to.lanes & m, |l| self.receive(r, Some(warp.planes.w32[usize::from(p)].0[l]), to, l));
         }
@@ -266,7 +267,7 @@ impl InitCheck {
             }
         });
         let updated = if copy.reduce.is_some() { rows } else { &[] };
-        counted.iter().chain(updated).for_each(|t| self.update(cx, r, t, m, false));
+        counted.iter().chain(updated).for_each(|t| uses::update(&mut self.memory, cx, r, t, m, false));
     }
     /// Copies the bits of values that a call or a return passes. Targets without a source become defined.
     fn pass(&mut self, r: &VisibleMemory<'_>, from: &[Slot], to: &[Slot], l: usize) {
@@ -281,24 +282,6 @@ impl InitCheck {
                 _ => self.memory.define(r.local, b, n.into()),
             }
         }
-    }
-    /// The lanes of an access to bytes of which some are undefined.
-    fn undefined_lanes(&self, r: &VisibleMemory<'_>, t: &WarpAccess, m: u32) -> u32 {
-        if let Some((region, first, last)) = t.span(r, t.lanes & m)
-            && self.memory.of(region).is_none_or(|bits| bits.are_defined(first, last))
-        {
-            return 0;
-        }
-        let (mut lanes, mut hint, mut last) = (0, 0, None);
-        each(t.lanes & m, |l| {
-            let Some((region, at)) = t.near(r, l, &mut hint) else { return };
-            let (_, bits) = match last.filter(|(id, _)| *id == region.id()) {
-                Some(last) => last,
-                None => *last.insert((region.id(), self.memory.of(region))),
-            };
-            lanes |= u32::from(bits.is_some_and(|bits| bits.get(at, t.bytes[l]) != 0)) << l;
-        });
-        lanes
     }
     #[allow(clippy::too_many_arguments, reason = "the parts of a load")]
     fn load(
@@ -316,7 +299,7 @@ impl InitCheck {
         if t.space == AddrSpace::Params {
             return;
         }
-        let lanes = self.undefined_lanes(r, t, m);
+        let lanes = uses::undefined_lanes(&self.memory, r, t, m);
         if lanes == 0 {
             return;
         }
@@ -369,7 +352,7 @@ impl InitCheck {
             report_use(cx, regs, u, global, kind, Some(t));
         }
         if regs.any(uses, m).0.is_none() {
-            return self.defines(r, t, m);
+            return uses::define(&mut self.memory, r, t, m);
         }
         each(m, |l| {
             let Some((region, at)) = t.at(r, l) else { return };
@@ -427,50 +410,6 @@ impl InitCheck {
             if let Ok((region, base)) = r.peers.find(r.rank, at) {
                 self.memory.define(region, at - base, t.bytes[l].into());
             }
-        }
-    }
-    fn defines(&mut self, r: &VisibleMemory<'_>, t: &WarpAccess, m: u32) {
-        let mut hint = 0;
-        each(t.lanes & m, |l| {
-            if let Some((region, at)) = t.near(r, l, &mut hint) {
-                self.memory.define(region, at, t.bytes[l].into());
-            }
-        });
-    }
-    /// An update of memory that reads the old value, unless the value is `exchanged`.
-    fn update(
-        &mut self,
-        cx: &mut CheckContext<'_, '_>,
-        r: &VisibleMemory<'_>,
-        t: &WarpAccess,
-        m: u32,
-        exchanged: bool,
-    ) {
-        let mut undefined = 0;
-        each(t.lanes & m, |l| {
-            let Some((region, at)) = t.at(r, l) else { return };
-            if self.memory.get(region, at, t.bytes[l]) != 0 {
-                undefined |= u32::from(!exchanged) << l;
-                self.memory.define(region, at, t.bytes[l].into());
-            }
-        });
-        if undefined != 0 {
-            let (launch, who) = (cx.launch, WarpStep { lanes: undefined, ..cx.who });
-            cx.log.add(launch, Kind::UndefinedUpdate, who, None, 0, || {
-                let l = undefined.trailing_zeros() as usize;
-                let what = format!(
-                    "{} {} bytes of {} memory that nothing wrote",
-                    t.kind.verb(),
-                    t.bytes[l],
-                    accesses::space(t.space, t.addr.0[l]).name()
-                );
-                let memory = Some(findings::memory(launch, t, l));
-                findings::finding(
-                    Kind::UndefinedUpdate,
-                    what,
-                    vec![Side { memory, ..findings::side(launch, "this update", who) }],
-                )
-            });
         }
     }
     #[allow(clippy::too_many_arguments, reason = "the parts of an exchange")]
@@ -556,7 +495,7 @@ impl InitCheck {
             },
             WarpOpKind::Warp => {}
             WarpOpKind::Tensor(_) => {
-                accesses.iter().for_each(|t| self.defines(r, t, m));
+                accesses.iter().for_each(|t| uses::define(&mut self.memory, r, t, m));
                 defs.iter().for_each(|&d| regs.set(d, m, 0, None));
             }
             WarpOpKind::Wgmma(WgmmaStep::Begin(i)) => {
@@ -658,47 +597,5 @@ fn report_use(
     if kind != Kind::UndefinedCopy {
         regs.define(reg, lanes);
     }
-    let (launch, facts, who) = (cx.launch, cx.facts, WarpStep { lanes, ..cx.who });
-    let other = match origin {
-        Origin::Memory(origin) => Some(origin.by.step),
-        Origin::Register(_) => None,
-    };
-    cx.log.add(launch, kind, who, other, 0, || {
-        let name = |reg| format!("`{}`", facts.name(launch, reg));
-        let from = match origin {
-            Origin::Memory(..) => "comes from memory that nothing wrote".to_owned(),
-            Origin::Register(r) => format!("comes from register {}, which nothing set", name(r)),
-        };
-        let (what, role) = match kind {
-            Kind::UndefinedBranch => (format!("decides by a value that {from}"), "decided here"),
-            Kind::UndefinedAddress => {
-                (format!("takes its address from a value that {from}"), "used as an address here")
-            }
-            Kind::UndefinedCopy => (
-                "copies bytes that nothing wrote, as those between the fields of a structure".into(),
-                "stored here",
-            ),
-            _ => (format!("stores a value that {from}"), "stored here"),
-        };
-        let mut first = findings::side(launch, role, who);
-        first.memory = touch.map(|t| findings::memory(launch, t, lanes.trailing_zeros() as usize));
-        let mut sides = vec![first];
-        if let Origin::Memory(origin) = origin {
-            sides.push(read_side(launch, &origin));
-        }
-        findings::finding(kind, what, sides)
-    });
-}
-
-/// The read of memory that nothing wrote, with the bytes in question.
-fn read_side(launch: &Launch<'_>, origin: &MemoryOrigin) -> Side {
-    let (space, address) =
-        (accesses::space(origin.space, origin.at), accesses::within(origin.space, origin.at));
-    let allocation = findings::allocation(launch, space, address);
-    let memory = Some(prlx_trace::check::Memory { space, address, bytes: origin.bytes, allocation });
-    let role = match origin.which() {
-        all if all.is_empty() => "read here, where nothing had been written".to_owned(),
-        which => format!("read here, where nothing had written {which}"),
-    };
-    Side { memory, ..findings::side(launch, &role, origin.by) }
+    uses::report(cx, kind, lanes, origin, touch);
 }

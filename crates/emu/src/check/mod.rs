@@ -37,9 +37,13 @@ mod registers;
 mod remedies;
 mod shadow;
 mod stored;
+mod twins;
 mod undefined;
+mod undefined_uses;
 mod volatile;
 mod waits;
+mod wave_facts;
+mod wave_init;
 
 use std::str::FromStr;
 use std::sync::Mutex;
@@ -67,6 +71,7 @@ use notes::PerformanceNotes;
 use polling::Polling;
 use race::RaceCheck;
 use waits::WaitCheck;
+use wave_init::WaveInit;
 
 /// The set of checks that a launch runs with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -118,6 +123,7 @@ pub struct Checker {
     facts: Facts,
     blocks: HeapBlocks,
     init: Option<InitCheck>,
+    wave_init: Option<WaveInit>,
     barriers: Option<BarrierCheck>,
     polling: Option<Polling>,
     async_work: Option<AsyncCheck>,
@@ -154,18 +160,22 @@ impl Checker {
         room: u64,
     ) -> Option<Box<Checker>> {
         (checks.any() || dataflow.is_some()).then(|| {
-            let mut log = FindingLog::default();
             let waves = launch.code.exec.is_some();
-            if waves && checks.has(Check::Init) {
+            let facts = Facts::of(launch);
+            let mut log = FindingLog::default();
+            let wave_init =
+                (checks.has(Check::Init) && waves).then(|| WaveInit::new(launch, &facts)).flatten();
+            if checks.has(Check::Init) && waves && wave_init.is_none() {
                 log.unchecked("values that nothing wrote, in machine code");
             }
             Box::new(Checker {
                 checks,
                 only_polls: false,
                 log,
-                facts: Facts::of(launch),
                 blocks: HeapBlocks::default(),
                 init: (checks.has(Check::Init) && !waves).then(|| InitCheck::new(launch)),
+                wave_init,
+                facts,
                 barriers: checks.has(Check::Sync).then(BarrierCheck::default),
                 polling: checks.has(Check::Sync).then(|| Polling::new(launch)),
                 async_work: checks.has(Check::Async).then(|| AsyncCheck::new(launch)),
@@ -187,6 +197,7 @@ impl Checker {
             facts: Facts::of(launch),
             blocks: HeapBlocks::default(),
             init: None,
+            wave_init: None,
             barriers: None,
             polling: Some(Polling::new(launch)),
             async_work: None,
@@ -215,6 +226,9 @@ impl Checker {
         if let Some(init) = &mut self.init {
             init.end(cta, warps);
         }
+        if let Some(init) = &mut self.wave_init {
+            init.end(launch, cta, warps);
+        }
         if let Some(flow) = &mut self.flow {
             flow.end(cta, warps);
         }
@@ -235,11 +249,46 @@ impl Checker {
         }
     }
     /// A wave of AMD's is about to run a step.
-    pub fn before_wave(&mut self, launch: &Launch<'_>, cta: u64, warp: u32, lanes: u32, step: u32) {
+    pub fn before_wave(&mut self, launch: &Launch<'_>, cta: &CtaState, halves: &[Warp], step: u32) {
+        let Some(lower) = halves.first() else { return };
+        let who = WarpStep { cta: cta.index, warp: lower.index, lanes: lower.alive & !lower.away, step };
         if let Some(waits) = &mut self.waits
             && let Some(timing) = launch.code.timing.get(&step)
         {
-            waits.step(launch, &mut self.log, timing, WarpStep { cta, warp, lanes, step });
+            waits.step(launch, &mut self.log, timing, who);
+        }
+        if let Some(init) = &mut self.wave_init {
+            self.log.step();
+            let mut cx = CheckContext { launch, facts: &self.facts, log: &mut self.log, who };
+            init.step(&mut cx, halves, cta);
+        }
+    }
+    /// A half of a wave of AMD's is about to run a step that may access memory, in the lanes `m`. Lanes that
+    /// are away are among them where the wave has enabled them.
+    pub fn before_wave_access(
+        &mut self,
+        launch: &Launch<'_>,
+        cta: &CtaState,
+        half: &Warp,
+        step: u32,
+        m: u32,
+    ) {
+        let warp = half.index / launch.halves() * launch.halves();
+        if let Some(waits) = self.waits.as_mut().filter(|w| m != 0 && w.loads_to_lds(cta.index, warp)) {
+            let here = WarpStep { cta: cta.index, warp: half.index, lanes: m, step };
+            let all = accesses::accesses(half, launch.code, &launch.code.steps[step as usize].op, m);
+            waits.access(launch, &mut self.log, warp, here, &all);
+        }
+        if let Some(init) = &mut self.wave_init {
+            let who = WarpStep { cta: cta.index, warp: half.index, lanes: m & half.alive & !half.away, step };
+            let mut cx = CheckContext { launch, facts: &self.facts, log: &mut self.log, who };
+            init.access(&mut cx, half, cta, m);
+        }
+    }
+    /// A half of a wave of AMD's has run a step that accesses memory or the state of lanes, in the lanes `m`.
+    pub fn after_wave_access(&mut self, launch: &Launch<'_>, cta: u64, half: &Warp, step: u32, m: u32) {
+        if let Some(init) = &mut self.wave_init {
+            init.after(launch, cta, half, step, m);
         }
     }
     /// The barrier of the cluster is complete, and the lanes of this CTA that wait at it are about to

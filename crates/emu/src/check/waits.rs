@@ -1,19 +1,22 @@
-//! Registers of AMD's code that are used before the work that writes them was waited for.
+//! Registers and LDS of AMD's code that are used before the work that writes them was waited for.
 //!
-//! Loads write their registers when they complete, which an instruction waits for by counters. The device
-//! completes every load at once, so this check keeps the work that hardware might still have under way.
+//! Loads write their registers, or LDS, when they complete, which an instruction waits for by counters. The
+//! device completes every load at once, so this check keeps the work that hardware might still have under
+//! way.
 //!
 //! # Invariants
 //! - Work is complete here only if every device of the target has completed it.
 //! - One wave's instructions concern only itself.
 
 use prlx_isa::amdgpu::inst::Reg;
-use prlx_trace::check::Kind;
+use prlx_trace::check::{Finding, Kind, Space};
 use rustc_hash::FxHashMap;
 
+use super::accesses::{self, WarpAccess};
 use super::findings::{self, FindingLog, WarpStep};
 use crate::code::{Counter, Timing};
 use crate::exec::launch::Launch;
+use crate::mem::access::each;
 
 /// The most work of a wave that is kept: the counters hold at most 63.
 const KEPT: usize = 256;
@@ -25,6 +28,9 @@ struct Work {
     late: Vec<Reg>,
     in_order: bool,
     by: WarpStep,
+    to_lds: bool,
+    /// Bytes of LDS that it writes: first, and one past the last.
+    lds: Vec<(u64, u64)>,
 }
 
 /// The check of a launch.
@@ -68,8 +74,46 @@ impl WaitCheck {
                 work.remove(0);
             }
             let (counters, late) = (timing.issues.clone(), timing.late.clone());
-            work.push(Work { counters, late, in_order: timing.in_order, by: here });
+            let lds = Vec::new();
+            let (in_order, to_lds) = (timing.in_order, timing.to_lds);
+            work.push(Work { counters, late, in_order, by: here, to_lds, lds });
         }
+    }
+    /// A half of the wave `warp` is about to access memory. `accesses` are those of its step.
+    pub fn access(
+        &mut self,
+        launch: &Launch<'_>,
+        log: &mut FindingLog,
+        warp: u32,
+        here: WarpStep,
+        accesses: &[WarpAccess],
+    ) {
+        let Some(work) = self.waves.get_mut(&(here.cta, warp)) else { return };
+        let mut places: Vec<(u64, u64)> = Vec::new();
+        for t in accesses {
+            each(t.lanes, |l| {
+                if accesses::space(t.space, t.addr.0[l]) == Space::Shared {
+                    let at = accesses::within(t.space, t.addr.0[l]);
+                    places.push((at, at + u64::from(t.bytes[l])));
+                }
+            });
+        }
+        let inst = |step: u32| launch.code.origin.get(step as usize);
+        if let Some(own) = work.last_mut().filter(|w| w.to_lds && inst(w.by.step) == inst(here.step)) {
+            // Only the stores of such a load access LDS.
+            own.lds.append(&mut places);
+            return;
+        }
+        let overlaps = |w: &Work| w.lds.iter().any(|a| places.iter().any(|b| a.0 < b.1 && b.0 < a.1));
+        if let Some(early) = work.iter().position(overlaps) {
+            report_lds(launch, log, here, &work[early]);
+            // Once is enough.
+            work.remove(early);
+        }
+    }
+    /// Whether a wave has loads to LDS under way.
+    pub fn loads_to_lds(&self, cta: u64, warp: u32) -> bool {
+        self.waves.get(&(cta, warp)).is_some_and(|work| work.iter().any(|w| w.to_lds))
     }
     /// A CTA has ended.
     pub fn end(&mut self, cta: u64) {
@@ -87,10 +131,25 @@ fn report(launch: &Launch<'_>, log: &mut FindingLog, here: WarpStep, work: &Work
             findings::side(launch, "the load that was not waited for", work.by),
         ];
         let what = format!("{verb} register `{name}`, which a load may still write");
-        let mut finding = findings::finding(Kind::RegisterTooEarly, what, sides);
-        let split = launch.module.target.starts_with("gfx12");
-        let wait = work.counters.first().map_or("s_waitcnt", |c| c.wait(split));
-        finding.help = Some(format!("wait for it with `{wait}`"));
-        finding
+        let finding = findings::finding(Kind::RegisterTooEarly, what, sides);
+        with_help(launch, finding, work)
     });
+}
+
+fn report_lds(launch: &Launch<'_>, log: &mut FindingLog, here: WarpStep, work: &Work) {
+    log.add(launch, Kind::LdsTooEarly, here, Some(work.by.step), 0, || {
+        let sides = vec![
+            findings::side(launch, "this instruction", here),
+            findings::side(launch, "the load that was not waited for", work.by),
+        ];
+        let what = "accesses bytes of LDS, which a load may still write".to_owned();
+        with_help(launch, findings::finding(Kind::LdsTooEarly, what, sides), work)
+    });
+}
+
+/// The finding with the instruction that waits for the work.
+fn with_help(launch: &Launch<'_>, finding: Finding, work: &Work) -> Finding {
+    let split = launch.module.target.starts_with("gfx12");
+    let wait = work.counters.first().map_or("s_waitcnt", |c| c.wait(split));
+    Finding { help: Some(format!("wait for it with `{wait}`")), ..finding }
 }

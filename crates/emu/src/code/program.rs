@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use prlx_isa::amdgpu::Register;
 use prlx_isa::view::{FuncId, InstId, SymbolId};
 use prlx_lanes::{Args, LaneFn};
 use rustc_hash::FxHashMap;
@@ -214,6 +215,8 @@ pub struct Code {
     pub variable: [Vec<(u16, u16)>; 3],
     /// By function that the kernel can reach: the plane of each register.
     pub registers: FxHashMap<FuncId, Vec<u16>>,
+    /// Registers of banks that M0 indexes, with their planes, whether code names them or not (AMD).
+    pub indexed: Vec<(Register, u16)>,
     /// 32-bit planes that hold constants.
     pub const32: Vec<(u16, u32)>,
     /// 64-bit planes that hold constants.

@@ -41,6 +41,8 @@ pub struct Timing {
     pub late: Vec<Reg>,
     /// Whether its work completes in the order of issue.
     pub in_order: bool,
+    /// Whether its work writes LDS when it completes.
+    pub to_lds: bool,
     /// Counters that it waits for, and how much may stay under way.
     pub waits: Vec<(Counter, u32)>,
     /// Registers that it reads.

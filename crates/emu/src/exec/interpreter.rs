@@ -74,7 +74,7 @@ impl Warp {
     }
     /// The lanes of `mask` that execute a step with this guard.
     #[inline(always)]
-    pub(super) fn guarded(&self, guard: GuardBits, mask: u32) -> u32 {
+    pub fn guarded(&self, guard: GuardBits, mask: u32) -> u32 {
         if guard == NO_GUARD {
             return mask;
         }

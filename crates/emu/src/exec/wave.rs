@@ -277,9 +277,7 @@ fn last_access(code: &Code, pc: u32) -> u32 {
 /// lanes from it.
 fn before(halves: &mut [Warp], launch: &Launch<'_>, cta: &mut CtaState, check: &mut Checker, pc: u32) {
     let step = &launch.code.steps[pc as usize];
-    if let [lower, ..] = &*halves {
-        check.before_wave(launch, cta.index, lower.index, lower.alive & !lower.away, pc);
-    }
+    check.before_wave(launch, cta, halves, pc);
     if matches!(step.op, Op::Ld(_) | Op::St(_) | Op::Atom(_) | Op::Clock(..) | Op::Join) {
         return;
     }
@@ -299,14 +297,29 @@ fn memory_step(
     check: &mut Checking,
     pc: u32,
 ) -> Result<u32, Box<Fault>> {
+    // A scalar load is one access of the wave: it writes all lanes, also of a half that EXEC leaves out.
+    let m = half.guarded(launch.code.steps[pc as usize].guard, u32::MAX);
+    let Some(c) = check else { return access(half, launch, cta, pc, m) };
+    let here = half.alive & !half.away;
+    let good = c.before_step(half, launch, cta, pc, here, m & here) | m & !here;
+    c.before_wave_access(launch, cta, half, pc, good);
+    let used = access(half, launch, cta, pc, good)?;
+    if let Some(c) = check {
+        c.after_wave_access(launch, cta.index, half, pc, m);
+    }
+    Ok(used)
+}
+
+/// [`memory_step`] of the lanes `m`, after the checks.
+fn access(
+    half: &mut Warp,
+    launch: &Launch<'_>,
+    cta: &mut CtaState,
+    pc: u32,
+    m: u32,
+) -> Result<u32, Box<Fault>> {
     let code = launch.code;
     let step = &code.steps[pc as usize];
-    let here = half.alive & !half.away;
-    // A scalar load is one access of the wave: it writes all lanes, also of a half that EXEC leaves out.
-    let mut m = half.guarded(step.guard, u32::MAX);
-    if let Some(c) = check {
-        m = c.before_step(half, launch, cta, pc, here, m & here) | m & !here;
-    }
     if m == 0 {
         return Ok(0);
     }

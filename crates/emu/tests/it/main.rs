@@ -9,6 +9,8 @@ mod alu_video;
 mod amd;
 mod amd_cases;
 mod amd_coverage;
+mod amd_indexed;
+mod amd_lds_loads;
 mod amd_matrix;
 mod amd_reference;
 mod amd_waves;

@@ -348,7 +348,8 @@ fn used(module: &Module, group: &[usize]) -> Result<Named, String> {
     let others = module.functions.iter().filter(|f| unknown && f.kind == FunctionKind::Device);
     for inst in insts().chain(others.flat_map(|f| &f.insts)) {
         let Some(native) = inst.semantics.native.get::<Native>() else { continue };
-        let unknown = || format!("it is not known which registers `{}` uses", native.inst.print());
+        let (text, at) = (native.inst.print(), native.address);
+        let unknown = || format!("it is not known which registers `{text}` at {at:#x} uses");
         let registers = native.inst.registers().ok_or_else(unknown)?;
         out.matrix |= inst.class == Class::Matrix;
         for reg in registers.reads.iter().chain(&registers.writes) {

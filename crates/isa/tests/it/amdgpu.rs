@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use prlx_isa::amdgpu::Target;
-use prlx_isa::amdgpu::inst::{Encoding, Field, Inst, Reg};
+use prlx_isa::amdgpu::inst::{Bank, Encoding, Field, IndexMode, Inst, Reg};
 
 fn lanes(target: Target) -> u8 {
     if target.has_wave(32) { 32 } else { 64 }
@@ -182,4 +182,36 @@ fn instructions_are_built_by_fields() {
     assert!(built.set(Field::Vdst, 256).is_none(), "nine bits");
     assert!(built.set(Field::Simm16, 0).is_none(), "no such field");
     assert!(Inst::new(Target::Gfx942, 64, Encoding::Vop2, "v_add_f64").is_none());
+}
+
+#[test]
+fn instructions_behind_s_set_gpr_idx_on_have_no_known_registers() {
+    // s_set_gpr_idx_on s5, gpr_idx(DST); v_mov_b32 v0, 0; s_nop 0; s_set_gpr_idx_off; v_mov_b32 v0, 0
+    let words = [0xbf11_0805, 0x7e00_0280, 0xbf80_0000, 0xbf9c_0000, 0x7e00_0280];
+    let mut mode = IndexMode::default();
+    let mut seen = Vec::new();
+    for word in words {
+        let inst = decode(Target::Gfx942, &[word]).in_mode(mode);
+        mode = mode.after(&inst);
+        seen.push((inst.indexed(), inst.indexes(), inst.registers().is_some()));
+    }
+    let vector = Some(Bank::Vector);
+    let expected = [(0, None, true), (8, vector, false), (8, None, true), (8, None, true), (0, None, true)];
+    assert_eq!(seen, expected);
+    // `v_movrels_b32 v12, v1` and `s_movrels_b32 s0, s1`.
+    assert_eq!(decode(Target::Gfx1100, &[0x7e18_8701]).indexes(), vector);
+    assert_eq!(decode(Target::Gfx1100, &[0xbe80_4001]).indexes(), Some(Bank::Scalar));
+}
+
+#[test]
+fn loads_to_lds_read_m0_and_write_no_register() {
+    // global_load_lds_dword v[0:1], off; buffer_load_dword off, s[4:7], 0 lds
+    for words in [[0xdca8_8000, 0x007f_0000], [0xe051_0000, 0x8001_0000]] {
+        let inst = decode(Target::Gfx942, &words);
+        let registers = inst.registers().unwrap();
+        assert!(inst.loads_to_lds() && registers.reads.contains(&Reg::M0), "{}", inst.print());
+        assert!(registers.writes.is_empty(), "{}: {registers:?}", inst.print());
+    }
+    // buffer_load_dword v0, off, s[4:7], 0
+    assert!(!decode(Target::Gfx942, &[0xe050_0000, 0x8001_0000]).loads_to_lds());
 }

@@ -41,8 +41,9 @@ pub fn run_alone(
     let module = Module::default();
     let mut b = Binder::new(&module, &[]);
     let mut planes: FxHashMap<Register, u16> = FxHashMap::default();
+    alu::allocate(&mut b, std::iter::once(inst), &mut planes);
     for reg in state.words.keys() {
-        planes.insert(Register::Word(*reg), b.plane(PlaneKind::W32));
+        planes.entry(Register::Word(*reg)).or_insert_with(|| b.plane(PlaneKind::W32));
     }
     for reg in state.masks.keys() {
         planes.insert(Register::Mask(*reg), b.plane(PlaneKind::Pred));

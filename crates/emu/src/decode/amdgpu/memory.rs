@@ -9,10 +9,11 @@
 //! # Limitations
 //! - Of buffers, formats, swizzled addresses and the conversion of elements are missing. An access outside a
 //!   buffer is dropped as a whole.
-//! - Loads to LDS, loads by lane number, GDS and image instructions are missing.
+//! - Loads by lane number, stores from LDS, GDS and image instructions are missing.
 
 use prlx_isa::amdgpu::inst::table::Role;
 use prlx_isa::amdgpu::inst::{Address, Encoding, Field, Reg, Value};
+use prlx_isa::view;
 use prlx_lanes::amd::part::AddressSum;
 use prlx_lanes::{Args, LANES, Planes, V32, V64, entry};
 
@@ -68,6 +69,7 @@ impl Access {
             Some(what) => what.strip_prefix("stride64_").map_or((what, 1), |what| (what, 64)),
             None => (what, verb_stride),
         };
+        let what = if kind == Kind::Load { what.strip_prefix("lds_").unwrap_or(what) } else { what };
         let half = match what {
             _ if what.contains("d16_hi") => Some(Half::High),
             _ if what.contains("d16") => Some(Half::Low),
@@ -152,8 +154,8 @@ fn access(d: &mut Decoder<'_, '_>) -> Result<(), EmuError> {
     let unknown = || unsupported("accesses of this kind are not implemented");
     let access = Access::of(d.inst.name()).ok_or_else(unknown)?;
     let address = d.inst.address().ok_or_else(unknown)?;
-    if d.inst.get(Field::Lds) == 1 || d.inst.get(Field::Gds) == 1 || d.inst.get(Field::Tfe) == 1 {
-        return Err(unsupported("loads to LDS, GDS and `tfe` are not implemented"));
+    if d.inst.get(Field::Gds) == 1 || d.inst.get(Field::Tfe) == 1 {
+        return Err(unsupported("GDS and `tfe` are not implemented"));
     }
     if d.inst.get(Field::ScaleOffset) == 1 {
         return Err(unsupported("`scale_offset` is not implemented"));
@@ -170,6 +172,9 @@ fn access(d: &mut Decoder<'_, '_>) -> Result<(), EmuError> {
         None => vec![(space, base, offset)],
     };
     match access.kind {
+        Kind::Load if d.inst.loads_to_lds() => {
+            load_to_lds(d, &access, (space, base, offset), (guard, inside), address.offset)?;
+        }
         Kind::Load => {
             let scalar = d.inst.encoding() == Some(Encoding::Smem);
             let regs = result(d).ok_or_else(|| unsupported("it has no result"))?;
@@ -383,6 +388,49 @@ fn load(d: &mut Decoder<'_, '_>, access: &Access, (space, base, offset): Place, 
             Some(Half::High) => d.alu(high_half, args),
         }
     }
+}
+
+/// A load to LDS: the words of a lane go to the byte that M0 says, plus the offset of the instruction, plus
+/// the lane's number times their bytes, at least four (CDNA 3 ISA, "Memory Buffer Load to LDS"). `inside` is
+/// the guard of lanes that read; the others of `guard` write 0.
+fn load_to_lds(
+    d: &mut Decoder<'_, '_>,
+    access: &Access,
+    place: Place,
+    (guard, inside): (u16, u16),
+    offset: i64,
+) -> Result<(), EmuError> {
+    if access.half.is_some() {
+        return Err(unsupported("halves cannot be loaded to LDS"));
+    }
+    let lane = d.b.source(&view::Operand::Special("%laneid".to_owned()), view::Type::B32)?;
+    let (m0, base) = (d.word(Reg::M0), d.b.temp(PlaneKind::W32));
+    let bytes = u64::from(access.size.max(4)) * u64::from(access.count);
+    let into: Vec<u16> = (0..access.count).map(|_| d.b.temp(PlaneKind::W32)).collect();
+    d.b.guard = guard;
+    d.alu(lds_place, Args { dst: [base, 0, 0, 0], src: [m0, lane, 0, 0], imm: bytes });
+    for word in &into {
+        d.alu(zero, Args { dst: [*word, 0, 0, 0], ..Args::default() });
+    }
+    d.b.guard = inside;
+    words(d, access, place, &into, false, Op::Ld);
+    d.b.guard = guard;
+    if access.signed {
+        let bits = u64::from(access.size) * 8;
+        into.iter().for_each(|p| d.alu(extend, Args { dst: [*p, 0, 0, 0], src: [*p, 0, 0, 0], imm: bits }));
+    }
+    let whole = Access { size: 4, ..*access };
+    words(d, &whole, (AddrSpace::Shared, AddrBase::W32(base), offset), &into, true, Op::St);
+    Ok(())
+}
+
+/// The byte of LDS of a lane: 16 bits of M0, plus the lane's number times `imm`.
+fn lds_place(p: &mut Planes, a: &Args, m: u32) {
+    let (m0, lane, mut out) = (p.get32(a.src[0]), p.get32(a.src[1]), V32([0; LANES]));
+    for l in 0..LANES {
+        out.0[l] = (m0.0[l] & 0xffff).wrapping_add(lane.0[l].wrapping_mul(a.imm as u32));
+    }
+    p.put32(a.dst[0], m, out);
 }
 
 fn store(d: &mut Decoder<'_, '_>, access: &Access, (space, base, offset): Place, from: &[u16], last: bool) {

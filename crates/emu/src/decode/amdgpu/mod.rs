@@ -57,6 +57,9 @@ fn attempt<'a>(r: &Request<'a>, state: &LaunchState, root: FuncId) -> (Binder<'a
     b.code.local_bytes = state.scratch_bytes().saturating_add(stack);
     let functions = functions(r, root);
     let mut planes: FxHashMap<Register, u16> = FxHashMap::default();
+    let insts = functions.iter().flat_map(|f| &module.functions[f.index()].insts);
+    let machine = insts.filter_map(|i| i.semantics.native.get::<Native>()).map(|native| native.inst);
+    alu::allocate(&mut b, machine, &mut planes);
     for &f in &functions {
         let view = &module.functions[f.index()];
         let mut of = vec![0; view.regs.len()];
@@ -93,6 +96,7 @@ fn attempt<'a>(r: &Request<'a>, state: &LaunchState, root: FuncId) -> (Binder<'a
             family: state.descriptor.target().family(),
             joins: joins(&r.module.functions[f.index()]),
             jump_to: None,
+            begins_block: false,
             entry: (f == root).then(|| initial.clone()),
         };
         function(&mut b, r, f, &mut decoder, &mut missing);
@@ -149,6 +153,8 @@ struct AmdDecoder<'p> {
     /// A block has ended in another mode than it began with.
     mode_leaks: bool,
     joins: BTreeSet<BlockId>,
+    /// The next machine instruction is the first one of its block.
+    begins_block: bool,
     /// Where a jump to the next machine instruction goes: the first step of its function or block.
     jump_to: Option<u32>,
     /// At the kernel's entry: registers with an initial value, which their masks must have, too.
@@ -162,6 +168,7 @@ impl InstDecoder for AmdDecoder<'_> {
 
     fn block(&mut self, b: &mut Binder<'_>, block: BlockId) {
         self.jump_to.get_or_insert(b.code.steps.len() as u32);
+        self.begins_block = true;
         self.mode_leaks |= self.mode != self.first_mode;
         self.mode = self.first_mode;
         if self.joins.contains(&block) {
@@ -209,6 +216,10 @@ impl InstDecoder for AmdDecoder<'_> {
         if let Some(initial) = self.entry.take() {
             d.set_mask(Reg::ExecLo, d.exec());
             d.wrote(&initial);
+        }
+        let (indexed, begins) = (d.inst.indexed() != 0, std::mem::take(&mut self.begins_block));
+        if indexed && (begins || matches!(view.class, Class::Branch | Class::Call | Class::Return)) {
+            return Err(unsupported("`s_set_gpr_idx_on` is in effect where control branches"));
         }
         if let Some(done) = control::control(&mut d, view, native, fixes) {
             return done;

@@ -31,6 +31,7 @@ pub fn timing(inst: &Inst, family: Family) -> Option<Timing> {
         waits: inst.waits().iter().filter_map(|(name, n)| Some((counter(name)?, *n))).collect(),
         reads: registers.reads,
         writes: registers.writes,
+        to_lds: inst.loads_to_lds(),
         ..Timing::default()
     };
     timing.issues = issues(inst, family);

@@ -11,7 +11,7 @@ impl Inst {
     /// Reads the instruction at the start of `words`, for waves of `lanes` lanes. `None`: there are no words.
     pub fn decode(target: Target, lanes: u8, words: &[u32]) -> Option<Inst> {
         let lanes = if lanes == 32 && target.family() != Family::Gfx9 { 32 } else { 64 };
-        let mut inst = Inst { target, lanes, words: [0; MOST_WORDS], length: 1, meaning: None };
+        let mut inst = Inst { target, lanes, words: [0; MOST_WORDS], length: 1, meaning: None, indexed: 0 };
         for (to, from) in inst.words.iter_mut().zip(words) {
             *to = *from;
         }
@@ -69,7 +69,8 @@ impl Inst {
         for (at, word) in words.iter_mut().take(4).enumerate() {
             *word = u32::try_from(raw >> (32 * at) & 0xffff_ffff).unwrap_or(0);
         }
-        Some(Inst { target, lanes, words, length: layout.words, meaning: Some((layout, row)) })
+        let meaning = Some((layout, row));
+        Some(Inst { target, lanes, words, length: layout.words, meaning, indexed: 0 })
     }
 
     /// The same instruction with another value in a field; `None` if it has no such field, the value does not

@@ -11,6 +11,12 @@ impl Inst {
         self.meaning.and_then(|(_, row)| row.form.access)
     }
 
+    /// Whether the instruction is a load from memory that writes LDS instead of registers, at an address
+    /// that M0 gives.
+    pub fn loads_to_lds(&self) -> bool {
+        self.get(Field::Lds) == 1 || self.name().contains("_load_lds_")
+    }
+
     /// Bytes of memory that one lane accesses (a wave, for scalar memory), as the mnemonic says. `None` for
     /// accesses whose format decides, and for instructions without access.
     pub fn access_bytes(&self) -> Option<u32> {

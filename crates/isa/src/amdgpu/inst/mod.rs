@@ -25,6 +25,7 @@ mod assemble;
 mod decode;
 mod effects;
 mod immediate;
+mod indexed;
 mod memory;
 mod names;
 mod operand;
@@ -35,6 +36,7 @@ mod registers;
 pub mod table;
 
 pub use self::address::Address;
+pub use self::indexed::{INDEX_RESULT, INDEX_SOURCE, IndexMode};
 pub use self::names::{Encoding, Field};
 pub use self::operand::{Bank, Operand, Reg, Value};
 pub use self::printer::Labels;

@@ -15,11 +15,14 @@ pub struct Inst {
     pub(super) words: [u32; MOST_WORDS],
     pub(super) length: u8,
     pub(super) meaning: Option<(&'static Layout, &'static Row)>,
+    /// Operands that M0 indexes, as `s_set_gpr_idx_on` before it says; 0: none.
+    pub(super) indexed: u8,
 }
 
 impl PartialEq for Inst {
     fn eq(&self, other: &Inst) -> bool {
-        (self.target, self.lanes, self.words()) == (other.target, other.lanes, other.words())
+        let all = |inst: &Inst| (inst.target, inst.lanes, inst.indexed);
+        (all(self), self.words()) == (all(other), other.words())
     }
 }
 

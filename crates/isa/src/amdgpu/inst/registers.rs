@@ -1,13 +1,13 @@
 //! Registers that an instruction reads and writes, and where a branch goes.
 //!
 //! # Invariants
-//! - What is not known is `None`, never an empty list: opaque instructions, image instructions, and moves
-//!   whose register depends on M0.
+//! - What is not known is `None`, never an empty list: opaque instructions, image instructions, and those
+//!   whose register depends on M0 ([`Inst::indexes`]).
 //! - A write that keeps a part of the register (a half, a byte, lanes without a source) is also a read.
 //!
 //! # Limitations
 //! - Vector instructions write the lanes of EXEC. Other lanes keep their values; that is no read here.
-//! - After `s_set_gpr_idx_on`, vector instructions of CDNA use other registers than they name.
+//! - Whether an instruction stands behind `s_set_gpr_idx_on` says who decodes several ([`Inst::in_mode`]).
 
 use super::names::{Encoding, Field};
 use super::operand::{Reg, Value, scalar};
@@ -27,7 +27,7 @@ impl Inst {
     /// Registers that the instruction reads and writes, implicit ones included; `None` if that is unknown.
     pub fn registers(&self) -> Option<Registers> {
         let (layout, row) = self.meaning?;
-        if row.class == Class::Image || self.name().contains("movrel") {
+        if row.class == Class::Image || self.indexes().is_some() {
             return None;
         }
         let mut all = Registers::default();
@@ -53,6 +53,9 @@ impl Inst {
             }
         }
         self.addresses(layout.encoding, &mut all)?;
+        if self.loads_to_lds() {
+            all.reads.push(Reg::M0);
+        }
         all.reads.extend(row.form.reads.iter().flat_map(|reg| self.implicit(*reg)));
         all.writes.extend(row.form.writes.iter().flat_map(|reg| self.implicit(*reg)));
         for list in [&mut all.reads, &mut all.writes] {

@@ -3,10 +3,12 @@
 //! # Invariants
 //! - Functions are in address order and do not overlap, so that all of them together are no longer than the
 //!   object.
+//! - Vector instructions between `s_set_gpr_idx_on` and `s_set_gpr_idx_off`, in the order of the text, are
+//!   marked ([`Inst::indexed`]). The reader refuses functions in which another order is possible.
 //! - The instructions of a function follow each other without gaps. Padding behind the last one is none.
 
 use super::semantics::is_trap;
-use crate::amdgpu::inst::Inst;
+use crate::amdgpu::inst::{IndexMode, Inst};
 use crate::amdgpu::object::CodeObject;
 
 /// Bytes of a word of machine code.
@@ -79,7 +81,10 @@ pub(super) fn functions<'a>(object: &'a CodeObject<'_>, lanes: u8) -> Vec<Code<'
 fn instructions(object: &CodeObject<'_>, lanes: u8, entry: u64, bytes: &[u8]) -> Vec<(u64, Inst)> {
     let words: Vec<u32> = bytes.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
     let (mut rest, mut address, mut insts) = (&words[..], entry, Vec::new());
+    let mut mode = IndexMode::default();
     while let Some(inst) = Inst::decode(object.target.target, lanes, rest) {
+        let inst = inst.in_mode(mode);
+        mode = mode.after(&inst);
         insts.push((address, inst));
         address = address.wrapping_add(length(&inst));
         rest = rest.get(inst.words().len()..).unwrap_or_default();

@@ -612,6 +612,11 @@ fn unknown_control(function: &Function, code: &Code<'_>) -> Option<String> {
         }
     }
     let native = |inst: &view::Inst| inst.semantics.native.get::<Native>().copied();
+    let begins = |inst: &view::Inst| {
+        let block = function.blocks.get(inst.block.index());
+        let first = block.and_then(|b| function.insts.get(b.insts.start as usize));
+        first.is_some_and(|first| first.span == inst.span)
+    };
     let reachable = function.insts.iter().filter(|inst| reached.get(inst.block.index()) == Some(&true));
     for inst in reachable {
         let Some(Native { inst: native, address }) = native(inst) else { continue };
@@ -620,6 +625,10 @@ fn unknown_control(function: &Function, code: &Code<'_>) -> Option<String> {
                 "it goes to an address outside the function, or that is not known"
             }
             _ if semantics::may_branch(&native) => "it may go anywhere",
+            _ if native.indexed() == 0 => continue,
+            _ if semantics::ends_block(&native) || is_call(&native) || begins(inst) => {
+                "`s_set_gpr_idx_on` is in effect where control branches"
+            }
             _ => continue,
         };
         return Some(format!("`{}` at {address:#x}: {why}", native.print()));

@@ -59,6 +59,7 @@ fn class(inst: &Inst, returns: bool) -> Class {
         _ if inst.registers().is_none() && kind != Kind::Image => Class::Opaque,
         Kind::Salu | Kind::Valu | Kind::Transcendental => arithmetic(inst),
         Kind::Matrix => Class::Matrix,
+        _ if inst.loads_to_lds() => Class::Load,
         Kind::ScalarMemory | Kind::VectorMemory | Kind::Lds => match inst.access() {
             Some(Direction::Load) => Class::Load,
             Some(Direction::Store) => Class::Store,
@@ -164,8 +165,6 @@ pub(super) fn may_branch(inst: &Inst) -> bool {
         || name.starts_with("s_cbranch_cdbg")
         || name.starts_with("s_subvector_loop")
         || matches!(name, "s_cbranch_g_fork" | "s_cbranch_i_fork" | "s_cbranch_join" | "s_setvskip")
-        // Vector instructions then use other registers than they name.
-        || name == "s_set_gpr_idx_on"
 }
 
 fn space(inst: &Inst) -> Space {

@@ -19,6 +19,7 @@ mod compare;
 mod conversions;
 mod dpp;
 mod floats;
+mod indexed;
 mod integers;
 mod lanes;
 mod matrix;
@@ -34,6 +35,7 @@ use prlx_lanes::amd::{Width, convert, float};
 use prlx_lanes::round::Round;
 
 use self::choice::{Choice, plain};
+pub use self::indexed::allocate;
 use self::operand::{Source, Target32};
 use super::decoder::Decoder;
 use crate::code::{NO_GUARD, Op};
@@ -51,6 +53,9 @@ pub fn source_lanes(inst: &Inst) -> Option<Vec<Option<usize>>> {
 pub fn data(d: &mut Decoder<'_, '_>) -> Result<(), EmuError> {
     let name = d.inst.name();
     let operands = d.inst.operands();
+    if d.inst.indexed() != 0 && d.inst.indexes().is_some() && !name.starts_with("v_mov_b32") {
+        return Err(unsupported("only `v_mov_b32` is supported behind `s_set_gpr_idx_on`"));
+    }
     match d.inst.encoding() {
         Some(Encoding::Vopd) => return pair(d, name, &operands),
         Some(Encoding::Mai | Encoding::Vop3p | Encoding::Vop3pDpp16 | Encoding::Vop3pDpp8)
@@ -68,6 +73,9 @@ pub fn data(d: &mut Decoder<'_, '_>) -> Result<(), EmuError> {
         return Ok(());
     }
     let (results, sources) = split(&operands);
+    if let Some(done) = indexed::steps(d, name, &results, &sources) {
+        return done;
+    }
     if compare::steps(d, name, &results, &sources)?.is_some() {
         return Ok(());
     }
