@@ -814,6 +814,9 @@ class Unpaired(Protocol):
     process: int
     """Its process, by index."""
 
+    replaced: bool
+    """Whether the other side launched other kernels at its place, between the same matched launches."""
+
     side: int
     """Which side has it: 0 for A, 1 for B."""
 
