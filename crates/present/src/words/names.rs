@@ -146,7 +146,12 @@ const KERNELS: usize = 6;
 /// Most numbers of launches that are listed for a kernel.
 const NUMBERS: usize = 4;
 
-/// The launches that only one side has: one line for each side and kernel.
+/// Part of the name of the kernel with which XLA's autotuner checks what surrounds the buffers of a candidate
+/// (`redzone_allocator_kernel` in XLA's `stream_executor/gpu`).
+const XLA_AUTOTUNER: &str = "RedzoneAllocatorKernel";
+
+/// The launches that only one side has: one line for each side and kernel. If a known library chose the
+/// kernels, what to do.
 pub(crate) fn unmatched_launches(r: &Report) -> Vec<String> {
     let mut groups: BTreeMap<(u64, u8, &str), Vec<u64>> = BTreeMap::new();
     for u in &r.unpaired {
@@ -168,6 +173,11 @@ pub(crate) fn unmatched_launches(r: &Report) -> Vec<String> {
         let kernels = count((groups.len() - KERNELS) as u64, "more kernel", "more kernels");
         let launches = count(rest as u64, "launch", "launches");
         lines.push(format!("and {launches} of {kernels} have no match"));
+    }
+    let mut all = r.launches.iter().map(|l| &l.kernel).chain(r.unpaired.iter().map(|u| &u.kernel));
+    if !lines.is_empty() && all.any(|kernel| kernel.contains(XLA_AUTOTUNER)) {
+        lines.push("XLA's autotuner ran, which chooses kernels by time".to_owned());
+        lines.push("XLA_FLAGS=--xla_gpu_autotune_level=0 turns it off for both programs".to_owned());
     }
     lines
 }
@@ -234,6 +244,11 @@ mod tests {
         assert_eq!(lines[0], "launch 7 of A, scan, has no match in B");
         assert_eq!(lines[1], "launches 0, 2, 4, 6 and 296 more of B, gemm, have no match in A");
         assert_eq!(lines[6], "and 3 launches of 3 more kernels have no match");
+        let both =
+            vec![of("gemm", 1, 3), of("_ZN15stream_executor3gpu26RedzoneAllocatorKernelImplEPhhmPj", 0, 1)];
+        let lines = unmatched_launches(&Report { unpaired: both, ..Report::default() });
+        assert_eq!(lines.len(), 4);
+        assert!(lines[3].contains("--xla_gpu_autotune_level=0"), "{lines:?}");
     }
 
     #[test]
