@@ -39,7 +39,7 @@ impl PointerInfo {
         self.kind == pointer::DEVICE && !self.managed && self.device == device && self.readable
     }
 
-    /// Whether this is page-locked memory of the host, of at most [`MOST_HOST_BYTES`], which the current
+    /// Whether this is page-locked memory of the host, of at most `MOST_HOST_BYTES`, which the current
     /// context's device may read.
     pub fn is_small_host_memory(&self) -> bool {
         let small = self.end - self.start <= MOST_HOST_BYTES;
