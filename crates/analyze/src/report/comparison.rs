@@ -121,24 +121,24 @@ impl Report {
 
     /// The launches that only one side has and that are differences, and by side the number of those that are
     /// none as libraries choose kernels by time: the other side launched other kernels in their place, and
-    /// all later launches of the process, of which there are some, are the same.
+    /// none of the later launches of the process, of which there are some, differs.
     ///
     /// A launch that may be missing because the other side's recording is truncated is neither.
     pub(crate) fn unpaired_differences(&self) -> (Vec<&UnmatchedLaunch>, [u64; 2]) {
-        // By process and side: the last launch, and the last one that is not the same.
+        // By process and side: the last launch, and the last one that differs.
         let mut last: BTreeMap<(u64, usize), [Option<u64>; 2]> = BTreeMap::new();
         for (l, side) in self.launches.iter().flat_map(|l| [(l, 0), (l, 1)]) {
-            let [any, other] = last.entry((l.process, side)).or_default();
+            let [any, differs] = last.entry((l.process, side)).or_default();
             *any = (*any).max(Some(l.launch[side]));
-            if l.verdict != Verdict::Same {
-                *other = (*other).max(Some(l.launch[side]));
+            if l.verdict == Verdict::Differs {
+                *differs = (*differs).max(Some(l.launch[side]));
             }
         }
         let mut replaced = [0; 2];
         let differences = self.unpaired.iter().filter(|u| {
             let side = usize::from(u.side.min(1));
-            let [any, other] = last.get(&(u.process, side)).copied().unwrap_or_default();
-            let none = u.replaced && any > Some(u.launch) && other < Some(u.launch);
+            let [any, differs] = last.get(&(u.process, side)).copied().unwrap_or_default();
+            let none = u.replaced && any > Some(u.launch) && differs < Some(u.launch);
             replaced[side] += u64::from(none);
             let process = self.processes.get(u.process as usize);
             !none && process.is_none_or(|p| p.cut[1 - side].is_none())
@@ -168,7 +168,7 @@ impl Report {
         if a + b > 0 {
             self.gaps.push(format!(
                 "{a} {} of A and {b} of B have other kernels in the same places, and what they left was not \
-                 compared; all later launches are the same (a library chose kernels by time?)",
+                 compared; no later launch differs (a library chose kernels by time?)",
                 plural(a, "launch", "launches")
             ));
         }

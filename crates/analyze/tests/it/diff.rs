@@ -803,8 +803,8 @@ fn kernels_of_other_names_compare_by_force() {
     assert_eq!(r.launches[2].verdict, Verdict::Same);
 }
 
-/// Libraries choose kernels by time. Other kernels in one place are no difference if all later launches, of
-/// which there are some, are the same.
+/// Libraries choose kernels by time. Other kernels in one place are no difference if none of the later
+/// launches, of which there are some, differs.
 #[test]
 fn other_kernels_in_one_place_are_no_difference_yet() {
     let verdict = |b: &str, flip, strict| {
@@ -821,6 +821,10 @@ fn other_kernels_in_one_place_are_no_difference_yet() {
     assert_eq!(verdict("xpyqz", None, false), (Verdict::Unknown, 1, 4));
     assert_eq!(verdict("xpqyhz", None, false), (Verdict::Unknown, 1, 3));
     assert_eq!(verdict("xpyqz", None, true), (Verdict::Differs, 0, 0));
+    // A later launch that was not recorded.
+    let [a, mut b] = [&["x", "g", "z"], &["x", "p", "z"]].map(|names| all_called(names, None));
+    b.launches[2].launch.skipped = Some("no room".into());
+    assert_eq!(compare(&a, &b).verdict, Verdict::Unknown);
     // Nothing is in its place, a later launch differs, and no launch is later.
     assert_eq!(verdict("xyhz", None, false), (Verdict::Differs, 0, 0));
     assert_eq!(verdict("xpyhz", Some(4), false), (Verdict::Differs, 0, 2));
