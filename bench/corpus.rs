@@ -28,7 +28,9 @@ pub fn kernels() -> Result<Vec<(String, PathBuf)>> {
     }
     for entry in std::fs::read_dir(top.join("bench/launches")).context("bench/launches")? {
         let launch = entry?.path();
-        all.push((format!("large/{}", launch.file_stem().unwrap_or_default().to_string_lossy()), launch));
+        if launch.is_file() {
+            all.push((format!("large/{}", launch.file_stem().unwrap_or_default().to_string_lossy()), launch));
+        }
     }
     all.sort();
     Ok(all)

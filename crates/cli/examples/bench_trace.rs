@@ -22,6 +22,7 @@ fn main() -> Result<()> {
     if paths.is_empty() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench/launches");
         paths = std::fs::read_dir(folder)?.map(|e| Ok(e?.path())).collect::<Result<_>>()?;
+        paths.retain(|path| path.is_file());
         paths.sort();
     }
     println!(
