@@ -89,7 +89,7 @@ struct AccessOrder<'a> {
     waits: bool,
     /// The access counts the bytes of a copy at an mbarrier.
     counts: bool,
-    /// The access is one of a product's reads.
+    /// The access is one of a product's reads, with which later accesses are not compared.
     product: bool,
 }
 
@@ -105,8 +105,8 @@ struct Access<'a> {
     order: Order,
     /// For a plain store: its values.
     stores: Option<Stored<'a>>,
-    /// Later accesses are not compared with it.
-    forgotten: bool,
+    /// The access is one of a product's reads, with which later accesses are not compared.
+    product: bool,
 }
 
 impl RaceCheck {
@@ -362,8 +362,8 @@ impl RaceCheck {
             }
             let Some((region, at)) = t.near(r, l, &mut hint) else { continue };
             let writes = t.kind != AccessKind::Read && !waits;
-            let (bytes, forgotten) = (t.bytes[l], product);
-            let access = Access { access: t, lanes, region, at, bytes, writes, order, stores, forgotten };
+            let bytes = t.bytes[l];
+            let access = Access { access: t, lanes, region, at, bytes, writes, order, stores, product };
             if !counts {
                 self.access(cx, clocks, warp, &access);
             }
@@ -396,7 +396,7 @@ impl RaceCheck {
                 old.lanes != 0 && old.bytes() & bytes != 0 && (old.writes() || new.writes())
             };
             let before = cell.0.iter().any(meets).then_some(*cell);
-            if !a.forgotten {
+            if !a.product {
                 cell.drop_covered(clocks, cx.facts, new);
                 cell.add(new);
             }

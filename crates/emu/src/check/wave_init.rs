@@ -150,10 +150,7 @@ impl WaveInit {
         let key = (cta.index, warp.index / launch.halves());
         let op = &code.steps[cx.who.step as usize].op;
         let (Op::Ld(_) | Op::St(_) | Op::Atom(_)) = op else { return };
-        let mut accesses = Vec::new();
-        if m != 0 {
-            accesses::add_accesses(warp, code, op, m, &mut accesses);
-        }
+        let own = if m == 0 { Vec::new() } else { accesses::accesses(warp, code, op, m) };
         let Some(mut twins) = self.waves.take(key) else { return };
         let half = Half {
             warp,
@@ -162,15 +159,14 @@ impl WaveInit {
             memory: visible_memory(launch, cta, &warp.local),
             part: self.facts.part(cx.who.step),
         };
-        let touch = accesses.first();
+        let touch = own.first();
         match *op {
             Op::Ld(i) => {
                 let mem = &code.mems[i as usize];
                 address(cx, &mut twins, &half, mem, m, touch);
                 if half.fact.scalar {
                     // One access of the wave, also for lanes that do not run.
-                    let mut first = Vec::new();
-                    accesses::add_accesses(warp, code, op, 1, &mut first);
+                    let first = accesses::accesses(warp, code, op, 1);
                     first.iter().for_each(|t| load(&self.memory, cx, &mut twins, &half, mem, t));
                 } else if let Some(t) = touch.filter(|_| m != 0) {
                     let t = WarpAccess { lanes: t.lanes & m, ..t.clone() };
@@ -199,10 +195,10 @@ impl WaveInit {
     /// the twins, but for the undefined bits that it read.
     pub fn after(&mut self, launch: &Launch<'_>, cta: u64, warp: &Warp, step: u32, m: u32) {
         let code = launch.code;
-        let planes = match code.steps[step as usize].op {
+        let planes: &[Plane] = match code.steps[step as usize].op {
             Op::Ld(i) => &code.mems[i as usize].planes,
             Op::Atom(i) => &code.atoms[i as usize].mem.planes,
-            Op::Clock(_, to) => &vec![Plane::W64(to)],
+            Op::Clock(_, to) => &[Plane::W64(to)],
             _ => return,
         };
         let (halves, at) = (launch.halves(), (warp.index % launch.halves()) as usize);
