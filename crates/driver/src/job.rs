@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 use prlx_isa::view::Module;
 use prlx_isa::{MachineCode, ptx};
 use prlx_trace::WarpSize;
+use prlx_trace::device::{HiddenParameter, INSTRUMENTED, LaunchSize};
 use prlx_trace::kernel::{Param, Scalar};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
@@ -307,6 +308,35 @@ impl Job {
         let end = self.params.iter().map(|p| p.offset + p.size).max().unwrap_or(0);
         // AMD's code reads whole words.
         if self.object.is_some() { end.next_multiple_of(8) } else { end }
+    }
+
+    /// The name of the kernel in the rewritten module, and its parameters: the kernel's own, then the hidden
+    /// one, and for machine code the launch's size. A hidden parameter of zeros records nothing.
+    ///
+    /// # Errors
+    /// If machine code cannot be read.
+    pub fn instrumented_launch(
+        &self,
+        own: &[u8],
+        hidden: &HiddenParameter,
+    ) -> Result<(String, Vec<u8>), Error> {
+        let mut params = own.to_vec();
+        if let Some(object) = &self.object {
+            let wrong = |e: prlx_isa::image::Error| Error::new(ErrorKind::Module, e.what);
+            let bytes = object.set.argument_bytes(&object.bytes, &self.kernel).map_err(wrong)?;
+            params.resize(bytes as usize, 0);
+        }
+        params.resize(params.len().next_multiple_of(8), 0);
+        params.extend_from_slice(&hidden.to_bytes());
+        if self.object.is_none() {
+            return Ok((self.kernel.clone(), params));
+        }
+        let (grid, block) = (self.config.grid, self.config.block);
+        let [block_x, block_y, block_z] = [block.x, block.y, block.z];
+        let [grid_x, grid_y, grid_z] = [grid.x, grid.y, grid.z];
+        params
+            .extend_from_slice(&LaunchSize { block_x, block_y, block_z, grid_x, grid_y, grid_z }.to_bytes());
+        Ok((format!("{}{INSTRUMENTED}", self.kernel), params))
     }
 
     /// Reads the source file with this path from the debug information. Searches the path below

@@ -38,16 +38,20 @@ pub(super) fn refine<'a>(
     findings: [&'a Findings; 2],
     found: &mut Found,
 ) -> Option<ByCheck<'a>> {
-    // Code that differs is the cause, and the finding follows from it.
+    let changes = &walk.code.changes;
+    let one_change = !walk.code.same && changes.count() == 1;
+    // Code that differs is the cause, and the finding follows from it, unless a barrier is all that differs:
+    // the compiler then makes other code around it.
     let of_code = matches!(found.class, CauseClass::Operation | CauseClass::Address | CauseClass::Guard);
-    if of_code && found.rank == 0 {
+    let barrier = one_change && changes.synchronise;
+    if of_code && found.rank == 0 && !barrier {
         return None;
     }
     // One change in the source, and not of a barrier: an error elsewhere follows from it.
-    let changes = &walk.code.changes;
-    let follows = !walk.code.same && changes.count() == 1 && !changes.synchronise;
+    let follows = one_change && !barrier;
     let lines = [0, 1].map(|side| lines(walk, side, found));
     let weak = walk.code.same
+        || barrier
         || matches!(found.class, CauseClass::Stale | CauseClass::Order | CauseClass::Undefined)
         || found.rank >= 2;
     let addressed = [0, 1].map(|side| addressed(walk, side, found));
@@ -73,10 +77,24 @@ pub(super) fn refine<'a>(
             }
         }
     }
-    let (_, check) = best?;
+    let (_, mut check) = best?;
+    if check.class == CauseClass::Undefined {
+        // What is read too early is not written yet.
+        if let Some(race) = race_of_read(&findings[check.side].list, check.finding) {
+            (check.finding, check.class) = (race, CauseClass::Race);
+        }
+    }
     found.class = check.class;
     found.rank = 0;
     Some(check)
+}
+
+/// The race of the load that reads what nothing wrote (`undefined`) with a write.
+fn race_of_read<'a>(findings: &'a [Finding], undefined: &Finding) -> Option<&'a Finding> {
+    let line = |place: &Place| place.source.get(place.own()).map(|l| (l.file.clone(), l.line));
+    let load = line(undefined.sides.get(1)?.place.as_ref()?)?;
+    let races = findings.iter().filter(|f| f.kind == Kind::Race && f.kind.grade() == Grade::Error);
+    races.into_iter().find(|f| places(f).any(|place| line(place).as_ref() == Some(&load)))
 }
 
 /// The places of a finding.

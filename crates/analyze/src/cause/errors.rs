@@ -8,7 +8,7 @@ use prlx_trace::dataflow::Instruction;
 
 use super::checks::{access_place, class, errors_alone, words};
 use super::code_match::CodeMatch;
-use super::explain::{ExplainedLaunch, found_places};
+use super::explain::{ExplainedLaunch, cause_of_walk};
 use super::flow::{At, Flow};
 use super::walk::Walk;
 use crate::report::{Cause, CauseClass};
@@ -76,14 +76,6 @@ fn wrong_access(
     let visit = *flows[side].visits_of(number, warp, lane).last()?;
     let walk = Walk::of_visit(flows, code, launch.same_geometry(), (side, At { warp, visit, lane }))?;
     let found = walk.best().filter(|f| matches!(f.class, CauseClass::Guard | CauseClass::Input))?;
-    let mut cause = Cause {
-        class: found.class,
-        what: format!("{}; {}", words(side, finding), found.what),
-        advice: found.class.advice().to_owned(),
-        places: found_places(&walk, found),
-        other: Some(error),
-        ..Cause::default()
-    };
-    super::relocate::to_change(&walk, found, &mut cause);
-    Some(cause)
+    let what = format!("{}; {}", words(side, finding), found.what);
+    Some(cause_of_walk(&walk, found, what, Some(error)))
 }

@@ -267,8 +267,27 @@ fn cause(walk: &Walk<'_>, found: &Found, output: &DifferingOutput, element: u64)
     }
 }
 
+/// The cause of an error or a decision that a walk explains. `other`: where it is.
+pub(super) fn cause_of_walk(
+    walk: &Walk<'_>,
+    found: &Found,
+    what: String,
+    other: Option<CausePlace>,
+) -> Cause {
+    let mut cause = Cause {
+        class: found.class,
+        what,
+        advice: found.class.advice().to_owned(),
+        places: found_places(walk, found),
+        other,
+        ..Cause::default()
+    };
+    super::relocate::to_change(walk, found, &mut cause);
+    cause
+}
+
 /// By side: the place of a first difference.
-pub(super) fn found_places(walk: &Walk<'_>, found: &Found) -> [Option<CausePlace>; 2] {
+fn found_places(walk: &Walk<'_>, found: &Found) -> [Option<CausePlace>; 2] {
     let chain = walk.chain(found.pair);
     [0, 1].map(|s| found.places[s].and_then(|at| place(walk.flows[s], with_line(walk, &chain, s, at))))
 }
@@ -341,13 +360,13 @@ fn wraps(walk: &Walk<'_>, side: usize, source: &Source) -> bool {
 }
 
 /// The place of a visit.
-fn place(flow: &Flow<'_>, at: At) -> Option<CausePlace> {
+pub(super) fn place(flow: &Flow<'_>, at: At) -> Option<CausePlace> {
     let (cta, thread) = flow.thread(at);
     Some(CausePlace { cta, thread, trip: flow.trip(at), ..place_of(&flow.instruction(at)?.place) })
 }
 
 /// The way from the output to the first difference; of equal instructions in a row, the first.
-fn steps(walk: &Walk<'_>, chain: &[&Pair]) -> Vec<CauseStep> {
+pub(super) fn steps(walk: &Walk<'_>, chain: &[&Pair]) -> Vec<CauseStep> {
     let mut out: Vec<(Vec<u32>, CauseStep)> = Vec::new();
     for pair in chain.iter().skip(1) {
         let at = [0, 1].map(|s| match &pair.sources[s] {

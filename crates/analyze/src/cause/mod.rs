@@ -12,6 +12,7 @@
 //! | `sums` | sums by their addends |
 //! | `nan` | where a NaN is made |
 //! | `checks` | races and the like that explain a difference |
+//! | `decision` | why a thread makes another decision, where outputs agree |
 //! | `errors` | guards that let a thread make an error |
 //! | `stuck` | what threads that wait for ever would need |
 //! | `place` | places in the code as reports show them |
@@ -25,6 +26,7 @@
 
 mod checks;
 mod code_match;
+mod decision;
 mod duplicates;
 mod errors;
 mod explain;
@@ -45,6 +47,7 @@ mod value;
 mod walk;
 
 pub use checks::{add_check_findings, add_error_of_both};
+pub use decision::explain_decision;
 pub use errors::{error_ctas, explain_error};
 pub use explain::{DifferingOutput, ExplainedLaunch, Explanation, StoringCtas, explain, storing_ctas};
 pub use source_changes::{SourceChanges, SourceFiles};

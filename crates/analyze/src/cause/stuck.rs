@@ -15,7 +15,7 @@ use prlx_trace::dataflow::Action;
 
 use super::checks::{access_place, error_of_chance, words};
 use super::code_match::CodeMatch;
-use super::explain::{ExplainedLaunch, found_places};
+use super::explain::{ExplainedLaunch, cause_of_walk};
 use super::flow::{At, Flow, Source};
 use super::walk::{Found, Walk, name};
 use crate::report::{Cause, CauseClass, CausePlace};
@@ -84,16 +84,8 @@ impl<'a> Stuck<'a> {
         if !walk.leads(found) && error_of_chance(launch.findings[self.side]).is_some() {
             return None;
         }
-        let mut cause = Cause {
-            class: CauseClass::Stuck,
-            what: format!("{what}; {}", found.what),
-            advice: found.class.advice().to_owned(),
-            places: found_places(&walk, found),
-            other: at,
-            ..Cause::default()
-        };
-        super::relocate::to_change(&walk, found, &mut cause);
-        Some(cause)
+        let cause = cause_of_walk(&walk, found, format!("{what}; {}", found.what), at);
+        Some(Cause { class: CauseClass::Stuck, ..cause })
     }
 
     /// Walks from a branch in the loop that a thread is in: from its last decision on the other side, which

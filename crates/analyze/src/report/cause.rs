@@ -101,11 +101,11 @@ pub const ORDER_ADVICE: &str =
     "make the result independent of the order of the atomics, or compare what does not depend on it";
 
 data! {
-    /// Why elements of an output differ.
+    /// Why elements of an output differ, or threads make other decisions.
     struct Cause {
         /// What the first difference is.
         class: CauseClass,
-        /// The output: the argument's name.
+        /// The output: the argument's name. Empty if an error or a decision is explained, and no output.
         output: String,
         /// The element that was followed back, as an index in the output's shape.
         element: Vec<u64>,
@@ -122,9 +122,10 @@ data! {
         /// By side: where the first difference is.
         places: [Option<CausePlace>; 2],
         /// Of a race or a stale read: where the other access is. Of threads that wait for ever: where they
-        /// are. Of another error that follows from the only line that differs: where it is.
+        /// are. Of another error that follows from the only line that differs: where it is. Of a decision
+        /// that follows from another line: where it is.
         other: Option<CausePlace>,
-        /// The way from the output to the first difference, without either.
+        /// The way from the output, or from the decision, to the first difference.
         steps: Vec<CauseStep>,
         /// Whether other causes could explain the difference as well: the recording was cut short, or the
         /// code of the sides could not be matched.

@@ -19,7 +19,9 @@ pub enum Operand {
     F32(u32),
     /// `0d…`, or a decimal with a point: bits of a binary64.
     F64(u64),
-    /// A special register with its component, as `%tid.x`, or the named constant `WARP_SZ`.
+    /// A special register with its component, or the named constant `WARP_SZ`. What all instruction sets have
+    /// is called as PTX calls it (`%tid.x`, `%ctaid.y`, `%laneid`, `%smid`), in every view and in routines; a
+    /// register of one instruction set alone keeps its own name (`exec`).
     Special(String),
     /// Address of a symbol plus an offset (`name`, `name+4`); in a call the name of a function.
     Symbol(SymbolId, i64),

@@ -21,17 +21,26 @@ pub(crate) fn brief(c: &Cause) -> String {
     }
 }
 
+/// Whether the cause is that of a decision of a thread. Causes of errors have no way to them.
+pub(crate) fn of_decision(c: &Cause) -> bool {
+    c.output.is_empty() && !c.steps.is_empty()
+}
+
 /// Rows on a cause: names, then texts. A row without a name continues the row before it.
 pub(crate) fn rows(c: &Cause) -> Vec<(&'static str, String)> {
     let mut rows = vec![("what", clean(&c.what))];
     let sides = ["A", "B"].into_iter().zip(&c.places);
     let places = sides.filter_map(|(side, p)| p.as_ref().map(|p| format!("{side}  {}", full(p))));
     put(&mut rows, "first difference", places);
-    let other = if c.class == CauseClass::Stuck { "stuck at" } else { "other access" };
+    let (other, way) = match c.class {
+        CauseClass::Stuck => ("stuck at", ""),
+        _ if of_decision(c) => ("decision", "way from the decision"),
+        _ => ("other access", "way from the output"),
+    };
     put(&mut rows, other, c.other.iter().map(full));
     let more = c.steps.len().saturating_sub(STEPS) as u64;
     let more = (more > 0).then(|| count(more, "more step", "more steps"));
-    put(&mut rows, "way from the output", c.steps.iter().take(STEPS).map(step).chain(more));
+    put(&mut rows, way, c.steps.iter().take(STEPS).map(step).chain(more));
     if c.followed > 1 {
         let of = format!("{} of {} elements that were followed back", number(c.elements), number(c.followed));
         rows.push(("elements", format!("{of} {} this cause", if c.elements == 1 { "has" } else { "have" })));

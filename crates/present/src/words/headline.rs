@@ -26,9 +26,12 @@ pub(crate) fn headline(r: &Report) -> String {
             let already_named = stopped.is_some_and(|(of, ..)| std::ptr::eq(of, l));
             let name = if already_named { String::new() } else { format!("{}: ", kernel(l)) };
             let threads = differing_threads(l, f);
-            let what = match l.causes.first().is_some_and(|c| is_elsewhere(c, f)) {
-                true => format!("{}; {threads}", without_findings(l)),
-                false => threads,
+            let what = match l.causes.first().filter(|c| is_elsewhere(c, f)) {
+                Some(first) if cause::of_decision(first) => {
+                    format!("{threads}; cause: {}", cause::brief(first))
+                }
+                Some(_) => format!("{}; {threads}", without_findings(l)),
+                None => threads,
             };
             among_launches(r, Some(l), &format!("{name}{what}"))
         }

@@ -15,8 +15,10 @@
 use std::collections::BTreeSet;
 
 use anyhow::Result;
-use prlx_analyze::cause::{ExplainedLaunch, Explanation, error_ctas, explain, explain_error, storing_ctas};
-use prlx_analyze::report::Cause;
+use prlx_analyze::cause::{
+    ExplainedLaunch, Explanation, error_ctas, explain, explain_decision, explain_error, storing_ctas,
+};
+use prlx_analyze::report::{Cause, Finding};
 use prlx_driver::Job;
 use prlx_emu::{FlowRequest, Others};
 use prlx_trace::check::Check;
@@ -102,13 +104,33 @@ impl Reruns<'_> {
             let flows = self.record_within(FIRST_BYTES, None, Others::Noted)?;
             return Ok(explain_error(&with_flows(launch, &flows)));
         }
+        Ok(explain_error(&with_flows(launch, &self.record_ctas(launch, ctas)?)))
+    }
+    /// Explains why the thread of a finding makes another decision ([`explain_decision`]).
+    ///
+    /// # Errors
+    /// If the device cannot be opened, or the user interrupts.
+    pub(super) fn explain_decision(
+        &self,
+        launch: &ExplainedLaunch<'_>,
+        finding: &Finding,
+    ) -> Result<Option<Cause>> {
+        let explain =
+            |launch: &ExplainedLaunch<'_>| explain_decision(launch, finding.warp.warp, finding.lane);
+        if launch.flows.iter().all(|flow| flow.complete) {
+            return Ok(explain(launch));
+        }
+        let flows = self.record_ctas(launch, BTreeSet::from([finding.warp.cta]))?;
+        Ok(explain(&with_flows(launch, &flows)))
+    }
+    /// Records the data flow of these CTAs, and of those that they depend on.
+    fn record_ctas(&self, launch: &ExplainedLaunch<'_>, ctas: BTreeSet<u64>) -> Result<[DataFlow; 2]> {
         let ctas = [ctas.clone(), ctas];
         let same_grid = launch.flows[0].grid == launch.flows[1].grid;
-        let flows = match same_grid && self.independent(launch, &ctas) {
-            true => self.record(Some(&ctas), Others::Skipped)?,
-            false => self.record(None, Others::Noted)?,
-        };
-        Ok(explain_error(&with_flows(launch, &flows)))
+        match same_grid && self.independent(launch, &ctas) {
+            true => self.record(Some(&ctas), Others::Skipped),
+            false => self.record(None, Others::Noted),
+        }
     }
     /// Whether these CTAs do the same if no other CTA runs.
     fn independent(&self, launch: &ExplainedLaunch<'_>, ctas: &[BTreeSet<u64>; 2]) -> bool {

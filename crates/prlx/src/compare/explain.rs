@@ -5,7 +5,7 @@ use prlx_analyze::cause::{
     DifferingOutput, ExplainedLaunch, SourceChanges, add_check_findings, add_error_of_both,
 };
 use prlx_analyze::outputs::Tolerance;
-use prlx_analyze::report::{Cause, LaunchReport, Verdict};
+use prlx_analyze::report::{self, Cause, LaunchReport, Verdict};
 use prlx_driver::job::ArgValue;
 use prlx_driver::{Job, LaunchConfig, Output};
 use prlx_isa::view::{AsyncStep, Effect, Inst, Operand};
@@ -41,6 +41,8 @@ const OTHER_SEEDS: std::ops::RangeInclusive<u64> = 1..=3;
 struct Explanation {
     /// Why the outputs differ.
     causes: Vec<Cause>,
+    /// If the outputs agree: why the thread of a finding makes another decision.
+    decision: Option<Cause>,
     /// Whether both sides come from the same lines of the same source.
     one_source: bool,
     /// By side: what the checks found.
@@ -74,15 +76,16 @@ pub(super) fn explain_launch(
     {
         return Ok(false);
     }
-    let mut found = rerun((jobs, origin), device, tolerance, monitor)?;
+    let decision = launch.findings.first();
+    let mut found = rerun((jobs, origin), device, tolerance, decision, monitor)?;
     let side = arguments::explain_arguments(&mut found.causes, jobs, |jobs, least| {
-        let found = rerun((jobs, origin), device, tolerance.or(least), monitor)?;
+        let found = rerun((jobs, origin), device, tolerance.or(least), None, monitor)?;
         let equal = !found.outputs_differ && found.stopped == [None, None];
         Ok(Rerun { causes: found.causes, equal })
     })?;
     launch.notes.extend(side.map(of_one_code));
     before::explain_inputs(&mut found.causes, jobs, |jobs| {
-        Ok(rerun((jobs, origin), device, tolerance, monitor)?.causes)
+        Ok(rerun((jobs, origin), device, tolerance, None, monitor)?.causes)
     })?;
     launch.causes = found.causes;
     if same_launch(jobs) {
@@ -123,6 +126,9 @@ pub(super) fn explain_launch(
     }
     if clean && launch.only_code_unmatched() {
         launch.accept_unmatched_code();
+    }
+    if launch.verdict == Verdict::Differs && launch.causes.is_empty() {
+        launch.causes.extend(found.decision);
     }
     Ok(true)
 }
@@ -204,7 +210,7 @@ fn causes_of_schedule(
     for seed in OTHER_SEEDS {
         let config = LaunchConfig { seed, ..a.config.clone() };
         let jobs = [a.clone(), Job { config, ..a.clone() }];
-        let found = rerun((&jobs, origin), device, tolerance, monitor)?;
+        let found = rerun((&jobs, origin), device, tolerance, None, monitor)?;
         if found.outputs_differ {
             return Ok(found.causes);
         }
@@ -223,11 +229,12 @@ fn settle_by_order(launch: &mut LaunchReport) {
     }
 }
 
-/// Runs both sides again.
+/// Runs both sides again. `decision`: the finding to explain if the outputs agree.
 fn rerun(
     (jobs, origin): (&[Job; 2], Origin),
     device: &DeviceOptions,
     tolerance: Option<Tolerance>,
+    decision: Option<&report::Finding>,
     monitor: &Monitor<'_>,
 ) -> Result<Explanation> {
     monitor.check()?;
@@ -253,9 +260,14 @@ fn rerun(
     if found.causes.is_empty() {
         found.causes.extend(reruns.explain_error(&launch)?);
     }
+    let decision = match decision.filter(|_| outputs.is_empty() && found.causes.is_empty() && !stopped) {
+        Some(finding) => reruns.explain_decision(&launch, finding)?,
+        None => None,
+    };
     let (outputs_differ, changes) = (!outputs.is_empty(), launch.changes());
     Ok(Explanation {
         causes: found.causes,
+        decision,
         one_source: one_source([&a, &b]),
         findings: [a.findings, b.findings],
         outputs_differ,

@@ -22,7 +22,8 @@ pub enum Gives {
     Number(Ty),
     /// A text that is known of the place.
     Text,
-    /// A special register of 32 bits.
+    /// A special register of 32 bits, as [`Operand::Special`](prlx_isa::view::Operand::Special) calls it for
+    /// all instruction sets.
     Special(&'static str),
     /// A number of a place in the grid, computed from special registers.
     Index(Index),

@@ -80,7 +80,7 @@ class Alone(Protocol):
 
 
 class Cause(Protocol):
-    """Why elements of an output differ."""
+    """Why elements of an output differ, or threads make other decisions."""
 
     advice: str
     """What to do about it; empty if there is nothing to say."""
@@ -99,16 +99,17 @@ class Cause(Protocol):
 
     other: CausePlace | None
     """Of a race or a stale read: where the other access is. Of threads that wait for ever: where they are. Of
-    another error that follows from the only line that differs: where it is."""
+    another error that follows from the only line that differs: where it is. Of a decision that follows from
+    another line: where it is."""
 
     output: str
-    """The output: the argument's name."""
+    """The output: the argument's name. Empty if an error or a decision is explained, and no output."""
 
     places: list[CausePlace | None]
     """By side: where the first difference is."""
 
     steps: list[CauseStep]
-    """The way from the output to the first difference, without either."""
+    """The way from the output, or from the decision, to the first difference."""
 
     uncertain: str | None
     """Whether other causes could explain the difference as well: the recording was cut short, or the code of

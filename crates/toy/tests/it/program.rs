@@ -12,7 +12,6 @@ use prlx_emu::Checks;
 use prlx_instrument::{Rewrite, rewrite_object};
 use prlx_plan::RecordingRequest;
 use prlx_toy::{TOY, Toy};
-use prlx_trace::device::{HiddenParameter, INSTRUMENTED, LaunchSize};
 use prlx_trace::launch::Launch;
 use prlx_trace::{Level, WarpSize};
 
@@ -22,19 +21,6 @@ use crate::support::{BAD, GOOD, device, job};
 
 /// Memory of the recorder: two generations, with room for some launches each.
 const MEMORY: RecorderMemory = RecorderMemory { device: 64 << 20, tables: 0, on_host: false, host: 64 << 20 };
-
-/// Parameters of an instrumented kernel: the program's, the hidden one, and the launch's dimensions.
-fn params(job: &Job, own: &[u8], hidden: &HiddenParameter) -> Vec<u8> {
-    let mut params = own.to_vec();
-    params.resize(TOY.argument_bytes(job.text.as_bytes(), &job.kernel).unwrap() as usize, 0);
-    params.resize(params.len().next_multiple_of(8), 0);
-    params.extend_from_slice(&hidden.to_bytes());
-    let (grid, block) = (job.config.grid, job.config.block);
-    let [block_x, block_y, block_z] = [block.x, block.y, block.z];
-    let [grid_x, grid_y, grid_z] = [grid.x, grid.y, grid.z];
-    params.extend_from_slice(&LaunchSize { block_x, block_y, block_z, grid_x, grid_y, grid_z }.to_bytes());
-    params
-}
 
 /// Runs a program that launches a kernel some times, and records it.
 fn record_program(job: &Job, level: Level, hashes: bool, times: u64) -> Vec<Finished> {
@@ -65,8 +51,7 @@ fn record_program(job: &Job, level: Level, hashes: bool, times: u64) -> Vec<Fini
             ..Launch::default()
         };
         let ticket = recorder.begin(&plan, launch, stream).unwrap();
-        let params = params(job, &prepared.params, &ticket.hidden);
-        let kernel = format!("{}{INSTRUMENTED}", job.kernel);
+        let (kernel, params) = job.instrumented_launch(&prepared.params, &ticket.hidden).unwrap();
         queue.with(|device| device.launch(module, &kernel, &job.config, &params));
         recorder.queued(ticket, stream);
     }

@@ -182,7 +182,8 @@ fn load(
                 }
             }
             let hidden = loaded.context.as_ref().map(|(at, context)| context.hidden_parameter(*at));
-            (loaded.name, loaded.params) = session.instrumented_launch(&hidden.unwrap_or_default())?;
+            (loaded.name, loaded.params) =
+                session.job.instrumented_launch(&session.prepared.params, &hidden.unwrap_or_default())?;
         }
         all.push(loaded);
     }

@@ -12,8 +12,7 @@
 
 use prlx_plan::Plan;
 use prlx_trace::device::{
-    Context, Head, HiddenParameter, INSTRUMENTED, LaunchSize, MAGAZINE_STRIDE, MAGAZINES, Shape, final_bytes,
-    tracks,
+    Context, Head, HiddenParameter, MAGAZINE_STRIDE, MAGAZINES, Shape, final_bytes, tracks,
 };
 use prlx_trace::kernel::{FaultKind, Scalar};
 use prlx_trace::launch::{ArgInfo, Fault, Launch};
@@ -188,7 +187,7 @@ impl LaunchRecorder<'_> {
         let at = held.zeroed(self.driver, Context::SIZE as u64, 16)?;
         self.driver.write(DevicePtr(at), &context.to_bytes())?;
         let hidden = context.hidden_parameter(at);
-        let (kernel, params) = self.instrumented_launch(&hidden)?;
+        let (kernel, params) = self.job.instrumented_launch(&self.prepared.params, &hidden)?;
         let ended = started(self.driver.launch(module, &kernel, &self.job.config, &params))?;
         let decoded = match self.read_streams(launch, &context, kept) {
             // A device may refuse to be read after a fault. Then the fault is all that is known.
@@ -204,30 +203,6 @@ impl LaunchRecorder<'_> {
             marks => marks?,
         };
         Ok(LaunchResult { decoded, tallies, marks, ended, unfinished: None })
-    }
-
-    /// The name of the instrumented kernel, and its parameters.
-    pub(super) fn instrumented_launch(&self, hidden: &HiddenParameter) -> Result<(String, Vec<u8>), Error> {
-        let Some(object) = &self.job.object else {
-            return Ok((self.job.kernel.clone(), with_hidden_parameter(&self.prepared.params, hidden)));
-        };
-        let wrong = |e: prlx_isa::image::Error| Error::new(ErrorKind::Module, e.what);
-        let name = &self.job.kernel;
-        let bytes = object.set.argument_bytes(&object.bytes, name).map_err(wrong)?;
-        let mut params = self.prepared.params.clone();
-        params.resize(bytes as usize, 0);
-        let mut params = with_hidden_parameter(&params, hidden);
-        let (grid, block) = (self.job.config.grid, self.job.config.block);
-        let size = LaunchSize {
-            block_x: block.x,
-            block_y: block.y,
-            block_z: block.z,
-            grid_x: grid.x,
-            grid_y: grid.y,
-            grid_z: grid.z,
-        };
-        params.extend_from_slice(&size.to_bytes());
-        Ok((format!("{name}{}", INSTRUMENTED), params))
     }
 
     /// Runs the original code while the device performs the plan's actions itself.
@@ -436,14 +411,6 @@ impl LaunchRecorder<'_> {
         let unloaded = self.driver.unload(module);
         run.and_then(|original| unloaded.map(|()| original))
     }
-}
-
-/// Appends the hidden parameter. If all of it is 0, the kernel records nothing.
-pub(super) fn with_hidden_parameter(params: &[u8], hidden: &HiddenParameter) -> Vec<u8> {
-    let mut params = params.to_vec();
-    params.resize(params.len().next_multiple_of(8), 0);
-    params.extend_from_slice(&hidden.to_bytes());
-    params
 }
 
 /// Bytes of the pool that the launch asked for, including those that did not fit.
