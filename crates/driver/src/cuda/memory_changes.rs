@@ -278,7 +278,8 @@ impl ChangeFinder {
     /// The ranges of a launch, with places for their copies.
     fn ranges(&self, params: &[u8], places: &[(usize, usize)], most: u64) -> CopiedLaunch {
         let found = PointerLookup::new(self.library).pointers(params, places);
-        let ours = |info: &super::PointerInfo| info.is_own_memory_of(self.device);
+        let ours =
+            |info: &super::PointerInfo| info.is_own_memory_of(self.device) || info.is_small_host_memory();
         let starts = starts(found.iter().filter(|f| ours(&f.2)));
         let sizes = range_sizes(&starts);
         let shares = shares(most, &sizes);

@@ -76,7 +76,8 @@ pub(super) fn explain_launch(
     {
         return Ok(false);
     }
-    let decision = launch.findings.first();
+    // What only the schedule decides is settled below.
+    let decision = launch.findings.first().filter(|_| !launch.order && !same_launch(jobs));
     let mut found = rerun((jobs, origin), device, tolerance, decision, monitor)?;
     let side = arguments::explain_arguments(&mut found.causes, jobs, |jobs, least| {
         let found = rerun((jobs, origin), device, tolerance.or(least), None, monitor)?;
