@@ -207,6 +207,18 @@ fn launches_without_a_recording_may_write_memory_of_the_host() {
     assert!(code == Some(1) && out.contains(place) && out.contains("launch 1"), "{out}{err}");
 }
 
+/// What a program launches in further runs says nothing of a launch of another kernel.
+#[test]
+fn programs_may_choose_other_kernels_again() {
+    let folder = folder("captured", "chosen");
+    let Some(pooled) = program(&folder, "pooled") else { return };
+    let [a, b] = [("9", "first"), ("8", "second")]
+        .map(|(value, file)| format!("{pooled} 0 1 {value} device {}", folder.join(file).display()));
+    let (code, out, err) = prlx(&folder, &["compare", "--a", &a, "--b", &b], &[]);
+    assert!(err.contains("before and after") && folder.join("second").exists(), "{err}");
+    assert!(code == Some(3) && out.contains("the program launched something else"), "{out}{err}");
+}
+
 /// A fault ends the context, and with it what was recorded of all launches that were not copied yet. The side
 /// runs again, one launch at a time.
 #[test]

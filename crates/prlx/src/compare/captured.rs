@@ -5,12 +5,13 @@
 //! Memory that neither launch changed is equal on both sides: it is not their work.
 //!
 //! # Limitations
-//! - The second runs must make the launches again, with the same numbers.
+//! - The second runs must make the launches again, with the same numbers, kernels and dimensions.
 //! - Launches of graphs, and kernels without PTX, are not captured.
 //! - Memory that only pointers in memory lead to, and variables of modules, are not captured. Tensor maps
 //!   are, if the program encodes them tiled, and passes each as a parameter of its own.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
@@ -49,6 +50,8 @@ pub(super) struct CapturedPair {
 pub(super) struct Captures<'a> {
     recorded: &'a Recorded<'a>,
     made: [Session; 2],
+    /// By side: the launches that were made again as before, by process and number.
+    again: [BTreeSet<(u64, u64)>; 2],
 }
 
 impl<'a> Captures<'a> {
@@ -85,7 +88,9 @@ impl<'a> Captures<'a> {
         let make = |side: usize| {
             recorded.record_launches(side, suffix, launches.iter().map(|pair| pair[side]), options.clone())
         };
-        Ok(Captures { recorded, made: [make(0)?, make(1)?] })
+        let made = [make(0)?, make(1)?];
+        let again = [recorded.made_again(0, &made[0])?, recorded.made_again(1, &made[1])?];
+        Ok(Captures { recorded, made, again })
     }
 
     /// The recordings of the runs.
@@ -103,6 +108,7 @@ impl<'a> Captures<'a> {
 
     fn folder(&self, launch: &LaunchReport, side: usize) -> Option<PathBuf> {
         let made = &self.made[side];
+        self.again[side].get(&(launch.process, launch.launch[side]))?;
         let file = made.files.get(self.recorded.file_again(side, launch.process, made)?)?;
         Some(capture_folder(&file.path, launch.launch[side]))
     }

@@ -1,14 +1,16 @@
 //! Runs the programs of a comparison, each as often as the comparison needs it.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::Path;
 
 use anyhow::{Result, bail};
 use prlx_driver::session::{LaunchPart, Options, Session};
+use prlx_trace::Recording;
 
 use super::launch_files::CompareOptions;
 use crate::Monitor;
-use crate::diff::match_processes;
+use crate::diff::{kernel_name, launches_by_number, match_processes, read_file};
 use crate::record::{self, ProgramOutput, Supervisor};
 
 /// Two programs that run more than once.
@@ -82,6 +84,29 @@ impl Recorded<'_> {
     pub(super) fn file(&self, side: usize, process: u64) -> Option<usize> {
         let (a, b) = *match_processes(&self.sides).pairs.get(usize::try_from(process).ok()?)?;
         Some([a, b][side])
+    }
+
+    /// The launches of side `side` that `made`, a later recording of it, has as the first one does, by process
+    /// and number: of the same kernel, with the same dimensions. What a program chooses by time, it may choose
+    /// otherwise.
+    ///
+    /// # Errors
+    /// If a recording cannot be read.
+    pub(super) fn made_again(&self, side: usize, made: &Session) -> Result<BTreeSet<(u64, u64)>> {
+        let mut again = BTreeSet::new();
+        for process in 0..self.sides[side].files.len() as u64 {
+            let files = self.file(side, process).zip(self.file_again(side, process, made));
+            let Some((then, now)) = files else { continue };
+            let traces = [read_file(&self.sides[side], then)?, read_file(made, now)?];
+            let [then, now] = traces.each_ref().map(|trace| -> BTreeMap<u64, _> {
+                let launches = launches_by_number(trace).into_iter();
+                let what = |r: &Recording| (kernel_name(trace, r), r.launch.grid, r.launch.block);
+                launches.map(|(number, r)| (number, what(r))).collect()
+            });
+            let same = now.iter().filter(|(number, what)| then.get(number) == Some(what));
+            again.extend(same.map(|(number, _)| (process, *number)));
+        }
+        Ok(again)
     }
 
     /// The position of the same file in `made`, a later recording of that side.

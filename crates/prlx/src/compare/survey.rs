@@ -58,6 +58,10 @@ const CHANGES: u64 = 8 << 30;
 const BEHIND: &str = "an earlier launch differs, so the decisions of this one were not recorded (--level path records \
      those of all launches)";
 
+/// What a report says of a launch that a program did not make again.
+const OTHER_LAUNCH: &str = "in the run that compares what it changes in memory, the program launched something else in \
+     its place";
+
 /// By side: what a report says of memory whose digests alone show that a launch left something else in it.
 const OTHER_CONTENT: [&str; 2] = ["one content by digest", "another one"];
 
@@ -179,11 +183,16 @@ fn compare_memory_in_doubt(
     };
     let again = [again(0)?, again(1)?];
     let how = diff_options(recorded.options, recorded.session);
+    let made_again = [recorded.made_again(0, &again[0])?, recorded.made_again(1, &again[1])?];
     let made = diff_sessions(&again, report.names.clone(), (kernels, part), how, None, monitor)?.report;
     for i in doubtful {
         let launch = &mut report.launches[i];
         if unrecorded(launch) && changes {
-            compare_memory_changes(launch, recorded, &again);
+            let made = |side: usize| made_again[side].contains(&(launch.process, launch.launch[side]));
+            match made(0) && made(1) {
+                true => compare_memory_changes(launch, recorded, &again),
+                false => launch.gaps.push(OTHER_LAUNCH.to_owned()),
+            }
         } else if let Some(at) = position(&made.launches, launch, recorded, &again) {
             *launch = LaunchReport { process: launch.process, ..made.launches[at].clone() };
         }
