@@ -86,9 +86,9 @@ impl Recorded<'_> {
         Some([a, b][side])
     }
 
-    /// The launches of side `side` that `made`, a later recording of it, has as the first one does, by process
-    /// and number: of the same kernel, with the same dimensions. What a program chooses by time, it may choose
-    /// otherwise.
+    /// The launches of side `side` that `made`, a later recording of it, has as the first one does, by
+    /// process and number: of the same kernel, with the same dimensions. What a program chooses by time, it
+    /// may choose otherwise.
     ///
     /// # Errors
     /// If a recording cannot be read.

@@ -178,7 +178,7 @@ impl ReportText<'_> {
     ) -> io::Result<()> {
         let mut groups: BTreeMap<(String, String), u64> = BTreeMap::new();
         for l in all {
-            let why = l.gaps.first().map_or(String::new(), |g| clean(g));
+            let why = l.gaps.iter().map(|gap| clean(gap)).collect::<Vec<_>>().join("; ");
             *groups.entry((words::kernel(l), why)).or_default() += 1;
         }
         if groups.is_empty() {
