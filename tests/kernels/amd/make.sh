@@ -53,6 +53,10 @@ for target in gfx90a gfx942 gfx1030 gfx1100 gfx1100-wave64 gfx1201; do
   $hip --offload-arch=${target%-*} $wide -DFIXED=1 init.hip -o init.good.$target.co
 done
 
+for target in gfx90a gfx942 gfx1030 gfx1100 gfx1201; do
+  $hip --offload-arch=$target swaps.hip -o swaps.$target.co
+done
+
 # Kernels of the corpus, as `cargo xtask amd-corpus` compiles them.
 names="dot_double gemm_tiled histogram_shared integer_division math64 reduce_atomic reduce_tree scan_warp softmax"
 for kernel in $names; do

@@ -64,17 +64,18 @@ impl Facts {
         let checked: Vec<Vec<InstId>> = launch.module.functions.iter().map(cas_reads::checked).collect();
         for (step, &(func, inst)) in code.steps.iter().zip(&code.origin) {
             let i = launch.module.functions.get(func.index()).and_then(|f| f.insts.get(inst.index()));
+            let is_checked = checked.get(func.index()).is_some_and(|all| all.contains(&inst));
             let fact = match i {
                 Some(i) if step.cost > 0 => {
                     let mut fact = facts.fact(facts.first[func.index()], i);
                     let planes = code.planes_of(func);
                     let function = &launch.module.functions[func.index()];
                     fact.polls = polls[func.index()].contains(&inst);
-                    fact.checked = checked[func.index()].contains(&inst);
+                    fact.checked = is_checked;
                     fact.bits = BitRule::of(i, function, facts.first[func.index()], planes).map(Box::new);
                     fact
                 }
-                _ => Fact::default(),
+                _ => Fact { checked: is_checked, ..Fact::default() },
             };
             facts.steps.push(fact);
         }

@@ -40,6 +40,7 @@ mod stored;
 mod twins;
 mod undefined;
 mod undefined_uses;
+mod values;
 mod volatile;
 mod waits;
 mod wave_facts;

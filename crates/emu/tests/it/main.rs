@@ -13,6 +13,7 @@ mod amd_indexed;
 mod amd_lds_loads;
 mod amd_matrix;
 mod amd_reference;
+mod amd_swaps;
 mod amd_waves;
 mod atomics;
 mod bounded;
