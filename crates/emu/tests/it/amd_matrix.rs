@@ -19,6 +19,19 @@ struct Product {
     blocks: usize,
     bits: usize,
     write: fn(i32) -> u32,
+    /// `cbsz`, `abid` and `blgp`.
+    replaced: [u32; 3],
+}
+
+/// The lane of B that is read in place of a lane, as the words of AMD's calculator say it: half 0 or 1 to
+/// all, all lanes down by 16, quarter 0, 1, 2 or 3 to all.
+fn lane_of_b(blgp: u32, lane: usize) -> usize {
+    match blgp {
+        0 => lane,
+        1 | 2 => lane % 32 + 32 * (blgp as usize - 1),
+        3 => (lane + 16) % 64,
+        quarter => lane % 16 + 16 * (quarter as usize - 4),
+    }
 }
 
 fn f32_of(v: i32) -> u32 {
@@ -102,7 +115,10 @@ fn check(p: &Product) {
     let sources =
         [(Field::Src0, 256 + 32), (Field::Src1, 256 + 64), (Field::Src2, 256 + 96), (Field::Vdst, 128)];
     let signs = (Field::Neg, if p.name.ends_with("iu8") { 3 } else { 0 });
-    for (field, value) in sources.into_iter().chain([signs]) {
+    let [cbsz, abid, blgp] = p.replaced;
+    let replaced =
+        [(Field::Cbsz, cbsz), (Field::Abid, abid), (Field::Blgp, blgp)].map(|(field, n)| (field, n.into()));
+    for (field, value) in sources.into_iter().chain([signs]).chain(replaced) {
         raw |= layout.field(field).map_or(0, |bits| value << bits.low & bits.mask());
     }
     let words = [raw as u32, (raw >> 32) as u32];
@@ -145,8 +161,20 @@ fn check(p: &Product) {
             for j in 0..p.m {
                 let (lane, reg) = result(p, block, i, j);
                 let c = c[(block * p.m + i) * p.m + j];
-                let row = |m: &[i32], r: usize, k: usize| m[(block * p.m + r) * p.k + k];
-                let sum: i32 = (0..p.k).map(|k| row(&a, i, k) * row(&b, j, k)).sum();
+                let of_b = |j: usize, k: usize| -> i32 {
+                    let places = (0..p.blocks).flat_map(|block| (0..p.m).map(move |j| (block, j)));
+                    let (wanted, at) = source(p, block, j, k);
+                    let wanted = if blgp == 0 { wanted } else { lane_of_b(blgp, wanted) };
+                    let mut all = places.flat_map(|(block, j)| (0..p.k).map(move |k| (block, j, k)));
+                    let (block, j, k) = all
+                        .find(|(block, j, k)| source(p, *block, *j, *k) == (wanted, at))
+                        .expect("each place has an element");
+                    b[(block * p.m + j) * p.k + k]
+                };
+                // Of 2^cbsz blocks, number `abid` is read.
+                let each = 1usize << cbsz;
+                let from = block - block % each + abid as usize;
+                let sum: i32 = (0..p.k).map(|k| a[(from * p.m + i) * p.k + k] * of_b(j, k)).sum();
                 old[reg][lane] = number(c);
                 want[reg][lane] = number(c + sum);
             }
@@ -192,6 +220,27 @@ fn products_are_where_the_calculator_has_them() {
     ];
     for (target, lanes, name, [m, k, blocks, bits], write) in rows {
         let encoding = if name.contains("mfma") { Encoding::Mai } else { Encoding::Vop3p };
-        check(&Product { target, lanes, encoding, name, m, k, blocks, bits, write });
+        check(&Product { target, lanes, encoding, name, m, k, blocks, bits, write, replaced: [0; 3] });
+    }
+}
+
+#[test]
+fn blocks_of_a_and_lanes_of_b_are_replaced() {
+    use Target::{Gfx90a, Gfx942};
+    type Row = (Target, &'static str, [usize; 4], fn(i32) -> u32);
+    let rows: [Row; 5] = [
+        (Gfx90a, "v_mfma_f32_32x32x1f32", [32, 1, 2, 32], f32_of),
+        (Gfx90a, "v_mfma_f32_4x4x1f32", [4, 1, 16, 32], f32_of),
+        (Gfx942, "v_mfma_f32_16x16x4_4b_f16", [16, 4, 4, 16], f16_of),
+        (Gfx942, "v_mfma_f32_4x4x4_16b_f16", [4, 4, 16, 16], f16_of),
+        (Gfx942, "v_mfma_f32_32x32x8_f16", [32, 8, 1, 16], f16_of),
+    ];
+    for (target, name, [m, k, blocks, bits], write) in rows {
+        for cbsz in 0..=blocks.ilog2() {
+            for replaced in (0..8).map(|blgp| [cbsz, (1 << cbsz) - 1, blgp]) {
+                let encoding = Encoding::Mai;
+                check(&Product { target, lanes: 64, encoding, name, m, k, blocks, bits, write, replaced });
+            }
+        }
     }
 }

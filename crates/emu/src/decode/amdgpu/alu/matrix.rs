@@ -19,14 +19,17 @@
 //!
 //! A and B have the same place for column and row k, so that the place itself does not matter.
 //!
+//! `cbsz` and `abid` replace blocks of A: each 2^`cbsz` of them take the one number `abid` of theirs. `blgp`
+//! replaces lanes of B by groups of 16 ([`GROUPS_OF_B`]).
+//!
 //! # Invariants
 //! EXEC does not matter.
 //!
 //! # Limitations
 //! - The guides leave the order of a sum open. Here products are added one by one, each rounded in
 //!   binary32, those of the first registers first.
-//! - Broadcasts and permutations of blocks (`cbsz`, `abid`, `blgp`), sparse products, binary64, tf32, scaled
-//!   formats, results of 16 bits, signs and `clamp` are refused.
+//! - Sparse products, binary64, tf32, scaled formats, results of 16 bits, signs and `clamp` are refused, and
+//!   `cbsz`, `abid` and `blgp` on gfx950.
 
 use prlx_isa::amdgpu::inst::{Field, Operand};
 use prlx_isa::amdgpu::{Family, Target};
@@ -122,6 +125,18 @@ enum Layout {
 
 const LAYOUTS: [Layout; 3] = [Layout::Mfma, Layout::Rdna3, Layout::Rdna4];
 
+/// By `blgp`: the group of 16 lanes of B that each such group takes (AMD's matrix instruction calculator).
+const GROUPS_OF_B: [[usize; 4]; 8] = [
+    [0, 1, 2, 3],
+    [0, 1, 0, 1],
+    [2, 3, 2, 3],
+    [1, 2, 3, 0],
+    [0, 0, 0, 0],
+    [1, 1, 1, 1],
+    [2, 2, 2, 2],
+    [3, 3, 3, 3],
+];
+
 /// A product and one register of its result, as the constant of a step.
 #[derive(Clone, Copy)]
 struct Part {
@@ -131,6 +146,9 @@ struct Part {
     types: [Element; 2],
     register: usize,
     registers: usize,
+    cbsz: usize,
+    abid: usize,
+    blgp: usize,
 }
 
 impl Part {
@@ -144,6 +162,9 @@ impl Part {
             | place(self.types[1]) << 24
             | (self.register as u64) << 32
             | (self.registers as u64) << 40
+            | (self.cbsz as u64) << 48
+            | (self.abid as u64) << 52
+            | (self.blgp as u64) << 56
     }
     fn unpack(imm: u64) -> Part {
         let part = |low: u32, bits: u32| (imm >> low & ((1 << bits) - 1)) as usize;
@@ -155,6 +176,9 @@ impl Part {
             types: [element(part(20, 4)), element(part(24, 4))],
             register: part(32, 8),
             registers: part(40, 8).max(1),
+            cbsz: part(48, 3),
+            abid: part(52, 4),
+            blgp: part(56, 3),
         }
     }
     /// Block, row and column of the result in a lane.
@@ -168,6 +192,14 @@ impl Part {
             (_, 16) => (v / 4, 4 * high + v % 4, column),
             _ => (high, v, column),
         }
+    }
+    /// The block of A that a block of the result takes.
+    fn block_of_a(self, block: usize) -> usize {
+        (block >> self.cbsz << self.cbsz) + self.abid
+    }
+    /// The lane of B that is read in place of a lane.
+    fn lane_of_b(self, lane: usize) -> usize {
+        if self.blgp == 0 { lane } else { GROUPS_OF_B[self.blgp][lane / 16 % 4] * 16 + lane % 16 }
     }
     /// The number of groups of lanes that have parts of a row of A.
     fn groups(self, lanes: usize) -> usize {
@@ -187,8 +219,9 @@ fn add(w: &mut Wave<'_, '_>, a: &Args, _: u64) {
         let old = w.word(a.src[2], lane);
         let (mut sum, mut total) = (f32::from_bits(old), old as i32);
         for group in 0..groups {
-            let first = part.rows * (block * groups + group);
-            let (x, y) = (w.word(a.src[0], first + row), w.word(a.src[1], first + column));
+            let first = |block: usize| part.rows * (block * groups + group);
+            let x = w.word(a.src[0], first(part.block_of_a(block)) + row);
+            let y = w.word(a.src[1], part.lane_of_b(first(block) + column));
             for n in 0..32 / bits {
                 let (x, y) = (x >> (n * bits), y >> (n * bits));
                 if ta.is_integer() {
@@ -248,8 +281,10 @@ pub(super) fn steps(d: &mut Decoder<'_, '_>, name: &str, operands: &[Operand]) -
     let mfma = name.starts_with("v_mfma");
     // Signs of integers say which elements are signed.
     let signs = inst.get(Field::NegHi) | if integers { 0 } else { inst.get(Field::Neg) };
-    if mfma && inst.get(Field::Cbsz) | inst.get(Field::Abid) | inst.get(Field::Blgp) != 0 {
-        return Err(unsupported("`cbsz`, `abid` and `blgp` are not implemented"));
+    let replaced = [Field::Cbsz, Field::Abid, Field::Blgp];
+    let [cbsz, abid, blgp] = replaced.map(|field| if mfma { inst.get(field) as usize } else { 0 });
+    if cbsz | abid | blgp != 0 && inst.target() == Target::Gfx950 {
+        return Err(unsupported("`cbsz`, `abid` and `blgp` are not implemented on gfx950"));
     }
     if !mfma && (signs != 0 || inst.get(Field::Clamp) == 1) {
         return Err(unsupported("signs and `clamp` of matrix products are not implemented"));
@@ -268,7 +303,13 @@ pub(super) fn steps(d: &mut Decoder<'_, '_>, name: &str, operands: &[Operand]) -
         types,
         register: 0,
         registers: to.len(),
+        cbsz,
+        abid,
+        blgp,
     };
+    if 1 << cbsz > part.blocks || abid >= 1 << cbsz {
+        return Err(unsupported("`cbsz` or `abid` is beyond the blocks of the product"));
+    }
     if ra.len() != rb.len() || part.blocks * rows * rows != to.len() * lanes {
         return Err(unsupported("its matrices have sizes that are not implemented"));
     }
