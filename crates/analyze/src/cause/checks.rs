@@ -90,11 +90,11 @@ pub(super) fn refine<'a>(
 }
 
 /// The race of the load that reads what nothing wrote (`undefined`) with a write.
-fn race_of_read<'a>(findings: &'a [Finding], undefined: &Finding) -> Option<&'a Finding> {
-    let line = |place: &Place| place.source.get(place.own()).map(|l| (l.file.clone(), l.line));
+fn race_of_read<'a>(findings: &'a [Finding], undefined: &'a Finding) -> Option<&'a Finding> {
+    let line = |place: &'a Place| place.source.get(place.own()).map(|l| (l.file.as_str(), l.line));
     let load = line(undefined.sides.get(1)?.place.as_ref()?)?;
-    let races = findings.iter().filter(|f| f.kind == Kind::Race && f.kind.grade() == Grade::Error);
-    races.into_iter().find(|f| places(f).any(|place| line(place).as_ref() == Some(&load)))
+    let mut races = findings.iter().filter(|f| f.kind == Kind::Race);
+    races.find(|f| places(f).any(|place| line(place) == Some(load)))
 }
 
 /// The places of a finding.

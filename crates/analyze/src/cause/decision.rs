@@ -39,11 +39,11 @@ fn first_decision<'a>(flows: [&'a Flow<'a>; 2], code: &'a CodeMatch, thread: At)
     let visits = &flows[0].data.warps.get(thread.warp as usize)?.visits;
     let own = (0..).zip(visits).filter(|(_, visit)| visit.group >> thread.lane & 1 == 1);
     own.map(|(visit, _)| At { visit, ..thread }).find_map(|at| {
-        predicate(flows[0], at)?;
+        let own = predicate(flows[0], at)?;
         let partner = code.of(0, flows[0].number(at))?;
         let others = flows[1].visits_of(partner, thread.warp, thread.lane);
         let users = [at, At { visit: *others.get(flows[0].trip(at) as usize)?, ..thread }];
-        let sources = [predicate(flows[0], at)?, predicate(flows[1], users[1])?];
+        let sources = [own, predicate(flows[1], users[1])?];
         let mut walk = Walk::at(flows, code, true, [Source::Nothing, Source::Nothing], users);
         walk.differ(&sources, users, 1).then(|| {
             walk.push(0, sources, users, Some(Context::Guard));

@@ -30,9 +30,11 @@ pub struct Value {
 
 /// What a search does where a value is read.
 pub enum Step {
-    /// Goes on with the results of the instruction.
+    /// Follows the results of the instruction as well.
     Follow,
+    /// Leaves them out.
     Pass,
+    /// Ends the search.
     End,
 }
 

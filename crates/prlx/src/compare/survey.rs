@@ -183,7 +183,10 @@ fn compare_memory_in_doubt(
     };
     let again = [again(0)?, again(1)?];
     let how = diff_options(recorded.options, recorded.session);
-    let made_again = [recorded.made_again(0, &again[0])?, recorded.made_again(1, &again[1])?];
+    let made_again = match changes {
+        true => [recorded.made_again(0, &again[0])?, recorded.made_again(1, &again[1])?],
+        false => Default::default(),
+    };
     let made = diff_sessions(&again, report.names.clone(), (kernels, part), how, None, monitor)?.report;
     for i in doubtful {
         let launch = &mut report.launches[i];
