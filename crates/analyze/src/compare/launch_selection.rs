@@ -121,7 +121,9 @@ pub(super) fn launch_keys(
             (l.grid, l.block, params.of(l), streams.root(), &l.skipped).hash(&mut digest);
             l.args.iter().for_each(|a| (a.before, a.after).hash(&mut digest));
             l.pointees.iter().for_each(|p| (p.before, p.after).hash(&mut digest));
-            LaunchKey { kernel, digest: digest.finish() }
+            let mut dimensions = DefaultHasher::new();
+            (l.grid, l.block, l.cluster).hash(&mut dimensions);
+            LaunchKey { kernel, dimensions: dimensions.finish(), digest: digest.finish() }
         };
         sides[side].iter().map(item).collect()
     })

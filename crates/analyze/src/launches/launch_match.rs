@@ -2,21 +2,24 @@
 //!
 //! # Invariants
 //! Matched launches have the same kernel. Where several launches could be the inserted one, the choice that
-//! makes most launches agree is taken. Launches in another order, such as those of racing streams, still get
-//! a match.
+//! makes most launches agree is taken. Launches in another order, such as those of racing streams or of an
+//! autotuner's candidates, still get a match. A launch matches one of other dimensions only if its kernel has
+//! no other launch of its own dimensions to match.
 //!
 //! # Limitations
 //! If the edit exceeds the bound of [`edit_script::edits`], launches match by order within their kernel.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 
 use crate::edit_script::{self, Edit};
 
 /// What is known of a launch before its lanes are decoded.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct LaunchKey {
     /// Its kernel, as a number that both sides share.
     pub kernel: u64,
+    /// A hash of its grid, block and cluster.
+    pub dimensions: u64,
     /// A digest of everything that was recorded of it.
     pub digest: u64,
 }
@@ -27,26 +30,62 @@ pub fn match_launches(a: &[LaunchKey], b: &[LaunchKey]) -> Vec<(usize, usize)> {
     let runs = edit_script::edits(&kernels(a), &kernels(b))
         .unwrap_or_else(|| vec![Edit { a: 0..a.len(), b: 0..b.len() }]);
     let mut pairs = Vec::new();
-    let mut unmatched = [Vec::new(), Vec::new()];
     let mut at = (0, 0);
     for (i, run) in runs.iter().enumerate() {
         let next = runs.get(i + 1).map_or((a.len(), b.len()), |r| (r.a.start, r.b.start));
         let run = slide(a, b, at, run.clone(), next);
         pairs.extend((at.0..run.a.start).zip(at.1..run.b.start));
         at = (run.a.end, run.b.end);
-        unmatched[0].extend(run.a);
-        unmatched[1].extend(run.b);
     }
     pairs.extend((at.0..a.len()).zip(at.1..b.len()));
-    // The remaining launches match elsewhere or not at all.
-    let mut partners: BTreeMap<u64, VecDeque<usize>> = BTreeMap::new();
-    for j in &unmatched[1] {
-        partners.entry(b[*j].kernel).or_default().push_back(*j);
+    let (kept, resized): (Vec<_>, Vec<_>) =
+        pairs.into_iter().partition(|(i, j)| a[*i].dimensions == b[*j].dimensions);
+    let mut matching = Matching {
+        launches: [a, b],
+        open: [(0..a.len()).collect(), (0..b.len()).collect()],
+        pairs: Vec::new(),
+    };
+    matching.add(&kept);
+    // Launches that moved: recorded alike, or with equal dimensions.
+    matching.add_by_order(|k| *k);
+    matching.add_by_order(|k| LaunchKey { digest: 0, ..*k });
+    // Launches that were made with other dimensions.
+    matching.add(&resized);
+    matching.add_by_order(|k| LaunchKey { digest: 0, dimensions: 0, ..*k });
+    matching.pairs.sort_unstable();
+    matching.pairs
+}
+
+/// The matches of both sides' launches so far.
+struct Matching<'k> {
+    launches: [&'k [LaunchKey]; 2],
+    /// By side: the launches without a match.
+    open: [BTreeSet<usize>; 2],
+    pairs: Vec<(usize, usize)>,
+}
+
+impl Matching<'_> {
+    /// Adds those of `pairs` of which neither launch has a match.
+    fn add(&mut self, pairs: &[(usize, usize)]) {
+        for (i, j) in pairs {
+            if self.open[0].contains(i) && self.open[1].contains(j) {
+                self.open[0].remove(i);
+                self.open[1].remove(j);
+                self.pairs.push((*i, *j));
+            }
+        }
     }
-    let partner = |i: &usize| Some((*i, partners.get_mut(&a[*i].kernel)?.pop_front()?));
-    pairs.extend(unmatched[0].iter().filter_map(partner));
-    pairs.sort_unstable();
-    pairs
+
+    /// Matches launches with equal `key` by order.
+    fn add_by_order(&mut self, key: impl Fn(&LaunchKey) -> LaunchKey) {
+        let mut partners: HashMap<LaunchKey, VecDeque<usize>> = HashMap::new();
+        for j in &self.open[1] {
+            partners.entry(key(&self.launches[1][*j])).or_default().push_back(*j);
+        }
+        let partner = |i: &usize| Some((*i, partners.get_mut(&key(&self.launches[0][*i]))?.pop_front()?));
+        let pairs: Vec<(usize, usize)> = self.open[0].iter().filter_map(partner).collect();
+        self.add(&pairs);
+    }
 }
 
 /// Moves a pure insertion or removal to where most launches agree. In `x k x`, either `k x` was inserted
@@ -93,10 +132,11 @@ fn slide(a: &[LaunchKey], b: &[LaunchKey], from: (usize, usize), run: Edit, to: 
 mod tests {
     use super::*;
 
-    /// `k1` is kernel `k` with content 1.
+    /// `k1` is kernel `k` with content 1, `k1x` with the dimensions `x`.
     fn items(text: &str) -> Vec<LaunchKey> {
         let item = |w: &str| LaunchKey {
             kernel: w.as_bytes()[0].into(),
+            dimensions: w.bytes().nth(2).unwrap_or(0).into(),
             digest: w.bytes().fold(0, |n, b| n * 256 + u64::from(b)),
         };
         text.split_whitespace().map(item).collect()
@@ -144,10 +184,27 @@ mod tests {
     }
 
     #[test]
+    fn launches_of_other_dimensions_match_only_if_none_of_their_own_is_left() {
+        // An autotuner's candidates in another order.
+        check("k1x k1y k1z", "k1z k1x k1y", &[(0, 1), (1, 2), (2, 0)]);
+        // Of two with equal dimensions, the one that agrees.
+        check("k1x k2y k3y", "k3y k2y k1x", &[(0, 2), (1, 1), (2, 0)]);
+        // A launch that was made with other dimensions stays where it is.
+        check("k1x k2x k3x", "k1x k2y k3x", &[(0, 0), (1, 1), (2, 2)]);
+        // One that only A made.
+        check("k1x k1y", "k1y", &[(1, 0)]);
+        // It stays where it is beside one more, which is not like it either.
+        check("k0w p1 k1x", "p1 k1y", &[(1, 0), (2, 1)]);
+        // Its own launch is taken already.
+        check("k1x k2x", "k1x k2y", &[(0, 0), (1, 1)]);
+    }
+
+    #[test]
     fn large_edits_pair_by_order_within_kernels() {
-        let a: Vec<LaunchKey> = (0..3000).map(|i| LaunchKey { kernel: i % 2, digest: i }).collect();
-        let b: Vec<LaunchKey> =
-            (0..3000).map(|i| LaunchKey { kernel: 2 + i % 2, digest: i }).chain(a[..4].to_vec()).collect();
+        let a: Vec<LaunchKey> =
+            (0..3000).map(|i| LaunchKey { kernel: i % 2, dimensions: 0, digest: i }).collect();
+        let other = |i| LaunchKey { kernel: 2 + i % 2, dimensions: 0, digest: i };
+        let b: Vec<LaunchKey> = (0..3000).map(other).chain(a[..4].to_vec()).collect();
         assert_eq!(match_launches(&a, &b), [(0, 3000), (1, 3001), (2, 3002), (3, 3003)]);
     }
 }

@@ -56,6 +56,7 @@ pub fn ptx(source: &str, module: &Module, plan: &Plan) -> Result<Vec<Edit>, Erro
             index,
             state: &state,
             visits: &visits,
+            own_visits: if function.kind == FunctionKind::Kernel { visit_counters(of_plan) } else { 0 },
             calls: &calls,
             constants: LoopConstants::new(module, plan, index),
             chain_ends: chain_ends(function, of_plan),

@@ -38,6 +38,9 @@ pub(super) struct Lowering<'a> {
     pub(super) state: &'a StateLayout,
     /// Number of visit counters in the record, by function.
     pub(super) visits: &'a [u32],
+    /// Number of visit counters that it keeps in registers. In AMD code all functions keep the counters of
+    /// all.
+    pub(super) own_visits: u32,
     pub(super) calls: &'a Calls,
     /// Constants that the function's loops keep in registers.
     pub(super) constants: LoopConstants,
@@ -114,10 +117,7 @@ impl Lowering<'_> {
 
     /// State registers of the function.
     pub(super) fn state_registers(&self) -> Vec<StateRegister> {
-        // In AMD code all functions keep the counters of all.
-        let visits =
-            if self.in_kernel() && self.output == Output::Ptx { visit_counters(self.of_plan) } else { 0 };
-        let mut kept = self.state.state_registers(self.of_plan.trip_counters, visits);
+        let mut kept = self.state.state_registers(self.of_plan.trip_counters, self.own_visits);
         kept.extend(
             self.constants.registers().map(|(name, _, none)| StateRegister::new(name, 4, Some(none), None)),
         );

@@ -146,6 +146,7 @@ impl<'a> Routines<'a> {
             index: function,
             state: &self.state,
             visits: &[],
+            own_visits: 0,
             calls: &self.calls,
             constants: LoopConstants::default(),
             chain_ends: std::collections::HashSet::new(),

@@ -1,6 +1,6 @@
 //! One function before and after rewriting, and the questions that the checks ask about it.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
 use prlx_isa::view::{Function, FunctionKind, Inst, Module, Operand, Reg, RegInfo, SymbolId};
@@ -56,6 +56,8 @@ pub(super) struct FunctionPair<'a> {
     pub idle: bool,
     /// Number of visit counters that the plan has for it.
     pub visits: u32,
+    /// Distances by which cursors move, in slots, ascending.
+    pub(super) steps: Vec<u32>,
     /// Whether each register of the rewritten function was inserted.
     pub(super) ours: Vec<bool>,
     /// State registers of the lane, by name without the prefix.
@@ -102,6 +104,13 @@ impl<'a> FunctionPair<'a> {
             _ => None,
         });
         let visits = counters.max().unwrap_or(0);
+        let steps: BTreeSet<u32> = insertions
+            .iter()
+            .filter_map(|i| match i.action {
+                Action::Room { slots } => Some(slots),
+                _ => None,
+            })
+            .collect();
         let gathers = texts.plan.request.level == Level::Fingerprint;
         let silent = |a: &Action| {
             gathers && matches!(a, Action::Bits { .. })
@@ -120,7 +129,8 @@ impl<'a> FunctionPair<'a> {
                 )
         };
         let idle = old.kind == FunctionKind::Kernel && insertions.iter().all(|i| silent(&i.action));
-        Ok(FunctionPair { texts, index, old, new, recorded, regs, idle, visits, ours, kept })
+        let steps = steps.into_iter().collect();
+        Ok(FunctionPair { texts, index, old, new, recorded, regs, idle, visits, steps, ours, kept })
     }
 
     /// An inserted function. It stands for itself in the original.
@@ -134,6 +144,7 @@ impl<'a> FunctionPair<'a> {
             regs: Vec::new(),
             idle: false,
             visits: 0,
+            steps: Vec::new(),
             ours: f.regs.iter().map(|r| r.name.contains(texts.prefix)).collect(),
             kept: state_registers(f, texts.prefix),
         }

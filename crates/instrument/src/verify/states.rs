@@ -3,11 +3,10 @@
 //! All snippets of a function use the same states, so they are made once. Copies share their memory.
 
 use crate::verify::plan_facts::{has_warp_reductions, saved_at_most_once};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use prlx_isa::view::Reg;
-use prlx_plan::Action;
 use prlx_trace::WarpSize;
 use prlx_trace::device::tables::{Part, Which};
 use prlx_trace::device::tracks::SPAN;
@@ -168,18 +167,8 @@ fn state_registers(texts: &Inputs<'_>, f: &FunctionPair<'_>) -> Vec<(String, u64
         all.extend(many(name, marks, 4));
     }
     all.extend(many("ended", kept.tracks.as_ref().map_or(0, |t| t.spans.len()), 4));
-    all.extend(steps(texts, f).map(|n| (format!("step{n}"), 4)));
+    all.extend(f.steps.iter().map(|n| (format!("step{n}"), 4)));
     all
-}
-
-/// Distances by which cursors move, in slots.
-fn steps(texts: &Inputs<'_>, f: &FunctionPair<'_>) -> impl Iterator<Item = u32> {
-    let of = |i: &prlx_plan::Insertion| match i.action {
-        Action::Room { slots } => Some(slots),
-        _ => None,
-    };
-    let all: BTreeSet<u32> = texts.plan.functions[f.index].insertions.iter().filter_map(of).collect();
-    all.into_iter()
 }
 
 /// Values of the [`state_registers`] of a lane.
@@ -215,7 +204,7 @@ pub(super) fn register_values(
     let ended = (1..=spans).map(|n| lane.track.tag(n | SPAN)).collect();
     let (opened, said): (Vec<u64>, Vec<u64>) =
         lane.opened.iter().map(|(at, word)| (u64::from(*at), u64::from(*word))).unzip();
-    let steps = steps(texts, f).map(|n| lane.track.step(n)).collect();
+    let steps = f.steps.iter().map(|n| lane.track.step(*n)).collect();
     let numbers = [numbers(), numbers(), opened, said, ended, steps].concat();
     let sums = words(&lane.sums);
     [lane.cursor].into_iter().chain(small).chain(lists).chain(track).chain(sums).chain(numbers)

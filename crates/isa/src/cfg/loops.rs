@@ -27,11 +27,15 @@ pub struct Loop {
     pub blocks: Vec<BlockId>,
     /// Blocks of the loop with an edge to the header.
     pub latches: Vec<BlockId>,
+    /// Blocks outside the loop with an edge to the header, in reverse post-order.
+    pub entries: Vec<BlockId>,
     /// Edges that leave the loop: from a block inside to a block outside. A block that leaves the function
     /// from inside counts as `(block, block)`.
     pub exits: Vec<(BlockId, BlockId)>,
     /// Whether control enters the loop at more than one block.
     pub irreducible: bool,
+    /// Whether another loop is inside.
+    pub has_inner: bool,
     /// Nesting depth; 1 for an outermost loop.
     pub depth: u32,
 }
@@ -78,17 +82,15 @@ pub fn nest(f: &Function, order: &[BlockId]) -> (Vec<Loop>, Vec<Option<usize>>) 
             for b in &component {
                 search.region[b.index()] = inside;
             }
+            let outside = |b: &BlockId| position[b.index()] != NONE && search.region[b.index()] != inside;
             let entries = component
                 .iter()
-                .filter(|b| {
-                    b.0 == 0
-                        || f.blocks[b.index()]
-                            .preds
-                            .iter()
-                            .any(|p| position[p.index()] != NONE && search.region[p.index()] != inside)
-                })
+                .filter(|b| b.0 == 0 || f.blocks[b.index()].preds.iter().any(outside))
                 .count();
             let mut l = Loop { header, parent, irreducible: entries > 1, ..Loop::default() };
+            l.entries = f.blocks[header.index()].preds.iter().copied().filter(outside).collect();
+            l.entries.sort_unstable_by_key(|b| position[b.index()]);
+            l.entries.dedup();
             l.depth = parent.map_or(1, |p| loops[p].depth + 1);
             for b in &component {
                 let succs = &f.blocks[b.index()].succs;
@@ -131,6 +133,8 @@ fn sorted(loops: Vec<Loop>, position: &[u32], n: usize) -> (Vec<Loop>, Vec<Optio
         l.parent = l.parent.map(|p| now[p]);
         result[now[old]] = l;
     }
+    let outer: Vec<usize> = result.iter().filter_map(|l| l.parent).collect();
+    outer.into_iter().for_each(|p| result[p].has_inner = true);
     let mut innermost = vec![None; n];
     for (i, l) in result.iter().enumerate() {
         for b in &l.blocks {

@@ -222,23 +222,27 @@ impl DefUse {
         if let Some(def) = self.single(reg) {
             return def == inst && self.readers(reg).next().is_some();
         }
-        let made = self.values.made.binary_search_by_key(&(inst, reg), |(i, r, _)| (*i, *r));
-        made.is_ok_and(|at| {
-            let (own, onward) = self.values.users(self.values.made[at].2);
+        self.made_by(inst, reg).is_some_and(|value| {
+            let (own, onward) = self.values.users(value);
             !own.is_empty() || !onward.is_empty()
         })
     }
 
-    /// Instructions that can see the value that `inst` writes to a register, sorted.
+    /// The value that `inst` writes to a register without a single definition.
+    pub fn made_by(&self, inst: InstId, reg: Reg) -> Option<u32> {
+        let at = self.values.made.binary_search_by_key(&(inst, reg), |(i, r, _)| (*i, *r)).ok()?;
+        Some(self.values.made[at].2)
+    }
+
+    /// Instructions that can see the value that `inst` writes to a register, sorted. The list can be as long
+    /// as the function.
     pub fn uses(&self, inst: InstId, reg: Reg) -> Vec<InstId> {
         if let Some(def) = self.single(reg) {
             return if def == inst { self.readers(reg).collect() } else { vec![] };
         }
-        let Ok(at) = self.values.made.binary_search_by_key(&(inst, reg), |(i, r, _)| (*i, *r)) else {
-            return vec![];
-        };
+        let Some(value) = self.made_by(inst, reg) else { return vec![] };
         let mut users = vec![];
-        walk(self.values.made[at].2, |v| {
+        walk(value, |v| {
             let (own, onward) = self.values.users(v);
             users.extend(own);
             onward

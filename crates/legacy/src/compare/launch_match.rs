@@ -56,7 +56,7 @@ pub fn pair<E>(
         for (i, e) in sides[side].iter().enumerate() {
             let (kernel, [a, b]) = kernels[e.kernel.as_str()];
             let open = a != b && a > 0 && b > 0;
-            items.push(LaunchKey { kernel, digest: if open { digest(side, i)? } else { 0 } });
+            items.push(LaunchKey { kernel, dimensions: 0, digest: if open { digest(side, i)? } else { 0 } });
         }
     }
     let pairs = current_match::match_launches(&items[0], &items[1]);

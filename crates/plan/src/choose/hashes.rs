@@ -115,9 +115,10 @@ fn by_parameters(body: &Body<'_>) -> BTreeSet<InstId> {
     let reads = |at: &InstId| lower::lower(body, *at).is_some_and(|o| lower::reads_parameters(&o));
     let mut by_parameters: BTreeSet<InstId> = ids.filter(reads).collect();
     let mut open: Vec<InstId> = by_parameters.iter().copied().collect();
+    let mut seen = SeenOnce::new(body);
     while let Some(at) = open.pop() {
         for reg in written(body.inst(at)) {
-            for user in body.uses(at, reg) {
+            for user in seen.uses(body, at, reg) {
                 let memory = matches!(body.inst(user).class, Class::Load | Class::Atomic)
                     && body.inst(user).space != Space::Param;
                 if !memory && by_parameters.insert(user) {

@@ -208,10 +208,8 @@ fn enters(body: &Body<'_>, l: usize) -> Option<Vec<(At, Option<Guard>)>> {
     if this.header == BlockId(0) {
         out.push((At::Entry, None));
     }
-    for &part in body.graph.order.iter().filter(|b| !this.contains(**b)) {
-        if body.parts[part.index()].end.succs().contains(&this.header) {
-            out.push(way(body, part, this.header)?);
-        }
+    for &part in &this.entries {
+        out.push(way(body, part, this.header)?);
     }
     Some(out)
 }

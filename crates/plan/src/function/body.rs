@@ -378,8 +378,9 @@ pub fn written(inst: &Inst) -> Vec<Reg> {
     regs(&in_role(inst, &[Role::Def, Role::UseDef]))
 }
 
-/// Definitions that instructions see, each value of the data flow looked at once: in all that is linear in
-/// the data flow, where lists of definitions by use can be its square.
+/// Definitions that instructions see, or uses of definitions, each value of the data flow looked at once: in
+/// all that is linear in the data flow, where lists of definitions by use can be its square. One search asks
+/// for definitions or for uses, not for both.
 pub struct SeenOnce(Vec<bool>);
 
 impl SeenOnce {
@@ -403,6 +404,21 @@ impl SeenOnce {
             }
         }
         defs
+    }
+
+    /// The instructions that see what `at` writes to `reg`, but those that see it in values that were looked
+    /// at before.
+    pub fn uses(&mut self, body: &Body<'_>, at: InstId, reg: Reg) -> Vec<InstId> {
+        let Some(made) = body.flow.made_by(at, reg) else { return body.uses(at, reg) };
+        let (mut uses, mut work) = (Vec::new(), vec![made]);
+        while let Some(v) = work.pop() {
+            if !std::mem::replace(&mut self.0[v as usize], true) {
+                let node = body.flow.value(v);
+                uses.extend(node.users);
+                work.extend(node.onward);
+            }
+        }
+        uses
     }
 }
 

@@ -79,7 +79,7 @@ fn is_counting_wait(body: &Body<'_>, l: usize) -> bool {
     // Most loops ask nothing, which is quickly seen.
     if this.irreducible
         || !insts().any(timed)
-        || body.graph.loops.iter().any(|inner| inner.parent == Some(l))
+        || this.has_inner
         || !insts().all(|i| changes_nothing(body.inst(i)) || timed(i))
     {
         return false;
@@ -116,7 +116,7 @@ fn is_wait(body: &Body<'_>, l: usize) -> bool {
     let this = &body.graph.loops[l];
     let insts = || this.blocks.iter().flat_map(|b| body.parts[b.index()].insts.clone()).map(InstId);
     !this.irreducible
-        && body.graph.loops.iter().all(|inner| inner.parent != Some(l))
+        && !this.has_inner
         && insts().any(|i| polls(body.inst(i)))
         && insts().all(|i| {
             let inst = body.inst(i);

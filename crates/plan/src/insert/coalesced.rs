@@ -15,6 +15,9 @@
 //! - Stores with guards of their own, and stores after switches, are not coalesced.
 //! - If a fault between branch and store stops the kernel, the store counts as visited.
 
+use std::collections::BTreeSet;
+use std::ops::Range;
+
 use prlx_isa::view::{BlockId, Class, Guard, InstId};
 use prlx_trace::kernel::SiteClass;
 
@@ -46,13 +49,15 @@ pub(crate) fn coalesced(
     for part in &body.graph.order {
         body.parts[part.index()].end.succs().iter().for_each(|to| ways[to.index()] += 1);
     }
-    let counts: Vec<InstId> =
+    let counts: BTreeSet<InstId> =
         trips.iter().flat_map(|t| t.meets.into_iter().chain(t.others.iter().map(|o| o.0))).collect();
-    let told = |insts: std::ops::Range<u32>| {
-        let at = |p: &Point| p.at.is_some_and(|at| insts.contains(&at.0));
-        let point = points.iter().zip(taken).any(|(p, taken)| *taken && at(p));
-        point || counts.iter().any(|at| insts.contains(&at.0))
-    };
+    let counted = |insts: Range<u32>| counts.range(InstId(insts.start)..InstId(insts.end)).next().is_some();
+    let mut told: BTreeSet<InstId> = counts.clone();
+    let mut in_part: Vec<Vec<usize>> = vec![Vec::new(); body.parts.len()];
+    for (i, p) in points.iter().enumerate().filter(|(i, _)| taken[*i]) {
+        told.extend(p.at);
+        in_part[p.part.index()].push(i);
+    }
     let mut out = vec![None; points.len()];
     for (point, p) in points.iter().enumerate() {
         let (true, Some(d), SiteClass::Branch, Some(at), None) =
@@ -66,7 +71,7 @@ pub(crate) fn coalesced(
         if guard.reg != body.decisions[d].reg
             || to == other
             || !part.insts.contains(&at.0)
-            || told(between.clone())
+            || told.range(InstId(between.start)..InstId(between.end)).next().is_some()
         {
             continue;
         }
@@ -78,7 +83,8 @@ pub(crate) fn coalesced(
             let of = Guard { reg: guard.reg, negate };
             let insts = body.parts[to.index()].insts.clone();
             let mut before = insts.start;
-            for (i, store) in points.iter().enumerate().filter(|(i, p)| taken[*i] && p.part == to) {
+            for i in in_part[to.index()].iter().copied() {
+                let store = &points[i];
                 let Some(here) = store.at.filter(|here| insts.contains(&here.0) && event_site::stores(store))
                 else {
                     break;
@@ -94,11 +100,7 @@ pub(crate) fn coalesced(
                     !waits && written(inst).iter().all(|reg| !own.contains(reg) && *reg != guard.reg)
                 });
                 let readable = |at| event_site::unreadable(body, &windows, at, value.as_slice()).is_none();
-                if !kept
-                    || !readable(at)
-                    || !readable(here)
-                    || counts.iter().any(|at| (before..here.0 + 1).contains(&at.0))
-                {
+                if !kept || !readable(at) || !readable(here) || counted(before..here.0 + 1) {
                     break;
                 }
                 out[i] = Some(BranchEvent { point, of });

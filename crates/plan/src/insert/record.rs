@@ -27,7 +27,7 @@
 //! - Lanes that end in code that is not recorded (a function called through a pointer) write nothing at their
 //!   end.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use prlx_isa::cfg::Cfg;
 use prlx_isa::view::{self, Class, Effect, FunctionKind, Guard, InstId, Operand};
@@ -298,6 +298,12 @@ impl Recorder<'_, '_> {
     fn events(&self, spots: &mut Spots, out: &mut Recorded) -> u32 {
         let windows = WgmmaHazards::of(self.body);
         let ahead = coalesced::coalesced(self.body, self.points, self.taken, &self.choice.trips);
+        let mut shared: BTreeMap<usize, Vec<(&Point, Guard)>> = BTreeMap::new();
+        for (store, with) in self.points.iter().zip(&ahead) {
+            if let Some(BranchEvent { point, of }) = with {
+                shared.entry(*point).or_default().push((store, *of));
+            }
+        }
         // The last event: its place, for whom, and whether it is one of memory that is written to.
         let mut head: Option<(InstId, Option<Guard>)> = None;
         for (i, (p, taken)) in self.points.iter().zip(self.taken).enumerate() {
@@ -333,17 +339,15 @@ impl Recorder<'_, '_> {
                 Action::Event { site: p.site, of, value, bits }
             };
             spots.push(place, guard, event(p, None, value));
-            for (store, with) in self.points.iter().zip(&ahead) {
-                if let (Some(here), Some(BranchEvent { of, .. })) =
-                    (store.at, with.filter(|with| with.point == i))
-                {
-                    spots.push(place, guard, event(store, Some(of), event_at(self.body, store, here).value));
+            for (store, of) in shared.get(&i).into_iter().flatten() {
+                if let Some(here) = store.at {
+                    spots.push(place, guard, event(store, Some(*of), event_at(self.body, store, here).value));
                 }
             }
         }
-        let site = |t: &Trip| {
-            self.points.iter().find(|p| p.decision == Some(t.decision)).map_or(SiteId(0), |p| p.site)
-        };
+        let sites: BTreeMap<usize, SiteId> =
+            self.points.iter().rev().filter_map(|p| Some((p.decision?, p.site))).collect();
+        let site = |t: &Trip| sites.get(&t.decision).copied().unwrap_or(SiteId(0));
         let trips: Vec<&Trip> = self.choice.trips.iter().collect();
         self.trips(spots, &trips, &|t| Action::TripEvent { counter: 0, site: site(t) }, &[])
     }
