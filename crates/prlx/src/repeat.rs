@@ -7,12 +7,17 @@
 //! - On the CPU device, run `n` has the seed `n` after the launch file's, so that each run can be made again.
 //!   Both runs of a comparison are then made again to see the operands and to find the cause.
 //!
+//! - Runs of a program are compared by hashes of all launches, and by digests of the memory behind launches
+//!   without PTX. Where these differ, the program runs again, as in `compare`.
+//!
 //! # Limitations
-//! - A GPU and a program never run twice in the same way, so their findings have no operands and no cause.
+//! - A GPU never runs twice in the same way, so findings of a launch file there have no operands and no
+//!   cause.
 //! - Outcomes differ if the digests of their recordings differ. If two digests differ and decoding shows
 //!   equal behaviour, the outcomes are joined; this is noticed against the most frequent outcome only.
 
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs;
 use std::io;
@@ -27,7 +32,7 @@ use prlx_driver::session::Session;
 use prlx_trace::Printed;
 
 use crate::Monitor;
-use crate::compare::{CompareOptions, compare_launch_files};
+use crate::compare::{CompareOptions, RunPair, compare_launch_files, compare_runs, first_run};
 use crate::device::{DeviceChoice, DeviceOptions};
 use crate::diff::diff_sessions;
 use crate::record::{
@@ -66,6 +71,8 @@ pub struct RepeatOptions {
     pub strict: bool,
     /// How far elements of outputs may be apart ([`CompareOptions::tolerance`]).
     pub tolerance: Option<Tolerance>,
+    /// Compare runs of a program by hashes, and run it again where they differ ([`CompareOptions::survey`]).
+    pub survey: bool,
     /// Keep all recordings in this folder.
     pub keep: Option<PathBuf>,
     /// Overwrite the recordings of programs that are there. Files of launch files are always overwritten.
@@ -100,7 +107,7 @@ pub fn repeat(subject: &Subject, options: &RepeatOptions, monitor: &Monitor<'_>)
     let folder = RecordingFolder::create(options.keep.as_deref(), "repeat")?;
     let runner = Runner::new(subject, options)?;
     let groups = runner.run_all(&folder, monitor)?;
-    runner.compare(groups, monitor)
+    runner.compare(groups, &folder, monitor)
 }
 
 /// Runs the subject, once at a time.
@@ -185,7 +192,10 @@ impl<'a> Runner<'a> {
                 Ok((fault.map(|f| f.kind.name().to_owned()), recorded.printed))
             }
             Source::Program(command, supervisor) => {
-                let session = session_options(&options.recorder, &options.selection, recording)?;
+                let session = match options.survey {
+                    true => first_run(&self.compare_options(), &options.selection, recording)?,
+                    false => session_options(&options.recorder, &options.selection, recording)?,
+                };
                 if options.force {
                     record::remove_recording(recording)?;
                 }
@@ -218,48 +228,77 @@ impl<'a> Runner<'a> {
         }
     }
 
+    /// How runs are compared that are made again.
+    fn compare_options(&self) -> CompareOptions {
+        let RepeatOptions { recorder, device, findings, strict, tolerance, survey, force, .. } = self.options;
+        let (strict, tolerance) = (*strict, *tolerance);
+        CompareOptions {
+            recorder: recorder.clone(),
+            device: device.clone(),
+            diff: DiffOptions { findings: (*findings).max(1), strict, tolerance, ..DiffOptions::default() },
+            tolerance,
+            zoom: true,
+            survey: *survey,
+            force: *force,
+            ..CompareOptions::default()
+        }
+    }
+
     /// Compares the first runs of two outcomes. On the CPU device, both are made again, so that the report
     /// has operands and causes. Otherwise their recordings are compared.
     fn diff(&self, a: &Group, b: &Group, monitor: &Monitor<'_>) -> Result<Report> {
-        let RepeatOptions { recorder, device, findings, strict, tolerance, .. } = self.options;
         let names = [a, b].map(|g| self.run_name(g.first_run()));
-        let (strict, tolerance) = (*strict, *tolerance);
-        let diff = DiffOptions { findings: (*findings).max(1), strict, tolerance, ..DiffOptions::default() };
+        let options = self.compare_options();
         match &self.source {
             Source::LaunchFile(job) if self.on_cpu_device() && a.first_run() != b.first_run() => {
                 let jobs = [a, b].map(|g| self.job_of_run(job, g.first_run()));
-                let (recorder, device) = (recorder.clone(), device.clone());
-                let options = CompareOptions {
-                    recorder,
-                    device,
-                    diff,
-                    tolerance,
-                    zoom: true,
-                    ..CompareOptions::default()
-                };
                 Ok(compare_launch_files(&jobs, names, &options, monitor)?.report)
             }
             _ => {
                 let sides = [Session::open(&a.recording)?, Session::open(&b.recording)?];
+                let diff = DiffOptions { digest_differences: !self.options.survey, ..options.diff };
                 Ok(diff_sessions(&sides, names, (&[], &self.options.selection.part), diff, None, monitor)?
                     .report)
             }
         }
     }
 
+    /// Compares the first runs of two outcomes of a program, which runs again as often as it takes.
+    fn look_closer(
+        &self,
+        a: &Group,
+        b: &Group,
+        folder: &Path,
+        monitor: &Monitor<'_>,
+    ) -> Result<Option<Report>> {
+        let Source::Program(command, supervisor) = &self.source else { return Ok(None) };
+        let folder = &folder.join(format!("runs-{}-{}", a.first_run(), b.first_run()));
+        fs::create_dir_all(folder)?;
+        let sides = [Session::open(&a.recording)?, Session::open(&b.recording)?];
+        let names = [a, b].map(|g| self.run_name(g.first_run()));
+        let pair = RunPair { command, supervisor, sides, names, folder };
+        compare_runs(pair, &self.options.selection, &self.compare_options(), monitor).map(Some)
+    }
+
     /// Compares each outcome with the first, and joins those that turn out to be the same.
-    fn compare(&self, mut groups: Vec<Group>, monitor: &Monitor<'_>) -> Result<Repeats> {
+    fn compare(&self, mut groups: Vec<Group>, folder: &Path, monitor: &Monitor<'_>) -> Result<Repeats> {
         let mut first = groups.remove(0);
         let (mut rest, mut compared) = (Vec::new(), 0);
         for mut g in groups {
             if compared < COMPARED_OUTCOMES {
                 monitor.check()?;
-                let report = self.diff(&first, &g, monitor)?;
+                let mut report = self.diff(&first, &g, monitor)?;
+                if self.options.survey && report.verdict != Verdict::Same {
+                    // Hashes alone do not tell a difference: the order of atomics may be all that differs.
+                    report = self.look_closer(&first, &g, folder, monitor)?.unwrap_or(report);
+                }
                 if report.verdict == Verdict::Same && g.key.failure == first.key.failure {
                     first.outcome.runs += g.outcome.runs;
                     first.outcome.other_digests += g.outcome.runs;
                     if first.outcome.notes.is_empty() {
-                        first.outcome.notes = report.launches.into_iter().flat_map(|l| l.notes).collect();
+                        let notes: BTreeSet<String> =
+                            report.launches.into_iter().flat_map(|l| l.notes).collect();
+                        first.outcome.notes = notes.into_iter().collect();
                     }
                     first.outcome.first.extend(g.outcome.first);
                     first.outcome.first.sort_unstable();

@@ -529,9 +529,9 @@ impl Trace {
         launch.ranges.iter().filter_map(|range| self.ranges.get(range.name.index()))
     }
     /// A digest of what its launches did and left, in the order of their numbers: kernels, shapes, streams,
-    /// what buffers hold afterwards, what stopped them, why they were not recorded. Equal digests, equal runs
-    /// as far as they were recorded. What went in does not count, nor when and where it ran. `None` if the
-    /// digest of a stream is not known.
+    /// what buffers and memory behind pointers hold afterwards, as far as it was digested, what stopped them,
+    /// why they were not recorded. Equal digests, equal runs as far as they were recorded. What went in does
+    /// not count, nor when and where it ran. `None` if the digest of a stream is not known.
     pub fn root(&self) -> Option<u64> {
         let mut order: Vec<&Recording> = self.launches.iter().collect();
         order.sort_by_key(|r| r.launch.number);
@@ -559,7 +559,8 @@ impl Trace {
                 (None, 0) => return None,
                 (None, root) => put(&root.to_le_bytes()),
             }
-            for after in l.args.iter().map(|a| a.after) {
+            let pointees = l.pointees.iter().map(|p| p.after);
+            for after in l.args.iter().map(|a| a.after).chain(pointees) {
                 let mut bytes = [0; 9];
                 if let Some(n) = after {
                     bytes[0] = 1;

@@ -46,8 +46,8 @@ impl ToleranceArgs {
         if self.options().is_some() {
             bail!(
                 "--rtol, --atol, --ulp and --equal-nan need the numbers of outputs. --digest, --no-outputs and \
-                 `prlx repeat -- PROGRAM` know only their digests or nothing of them: remove these options, \
-                 or use `prlx compare --a … --b …` without --digest"
+                 `prlx repeat --level … -- PROGRAM` know only their digests or nothing of them: remove these \
+                 options"
             );
         }
         Ok(())

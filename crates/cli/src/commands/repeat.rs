@@ -11,6 +11,7 @@ use crate::ui::Ui;
 
 /// Runs it. The exit code is the verdict's.
 pub fn run(args: &RepeatArgs, ui: &Ui) -> Result<ExitCode> {
+    let survey = args.file.is_none() && args.recorder.level.is_none() && args.selection.digest.is_none();
     let subject = match &args.file {
         Some(file) => {
             args.selection.refuse_for_launch_file()?;
@@ -20,7 +21,9 @@ pub fn run(args: &RepeatArgs, ui: &Ui) -> Result<ExitCode> {
         }
         None => {
             args.recorder.refuse_for_program(&args.device)?;
-            args.tolerance.refuse_for_digests()?;
+            if !survey {
+                args.tolerance.refuse_for_digests()?;
+            }
             Subject::Program(args.program.clone())
         }
     };
@@ -32,6 +35,7 @@ pub fn run(args: &RepeatArgs, ui: &Ui) -> Result<ExitCode> {
         findings: args.findings,
         strict: args.strict,
         tolerance: args.tolerance.options(),
+        survey,
         keep: args.keep.clone(),
         force: args.force,
     };

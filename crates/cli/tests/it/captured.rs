@@ -117,6 +117,45 @@ fn programs_run_as_often_as_it_takes() {
     assert!(code == Some(0) && again(&err) == 1, "{out}{err}");
 }
 
+/// Runs of one program are compared by hashes and digests, and the program runs again where they differ.
+#[test]
+fn repeated_runs_are_compared_as_two_programs_are() {
+    let folder = folder("captured", "repeated");
+    let Some(chain) = program(&folder, "chain") else { return };
+    // The runs whose numbers match the pattern have the wrong launch.
+    let repeat = |pattern: &str, words: &str, more: &[&str]| {
+        let _ = fs::remove_file(folder.join("n"));
+        let script = format!(
+            "n=$(cat n 2>/dev/null || echo 0); echo $((n + 1)) > n; case $n in {pattern}) exec {chain} {words};; \
+             *) exec {chain} -1 {};; esac",
+            words.split_once(' ').unwrap().1
+        );
+        prlx(&folder, &[&["repeat", "-n", "4"], more, &["--", "sh", "-c", &script]].concat(), &[])
+    };
+    let again = |err: &str| err.matches("running both programs again").count();
+    for words in ["-1 one new", "-1 one old"] {
+        let (code, out, err) = repeat("none", words, &[]);
+        assert!(code == Some(0) && again(&err) == 0, "{out}{err}");
+        assert!(out.starts_with("same  the same outcome in all 4 runs"), "{out}");
+    }
+    // Every second run differs, the further ones too, so there is a cause.
+    let (code, out, err) = repeat("*[13579]", "5 one new", &[]);
+    assert!(code == Some(1) && out.contains("2 outcomes in 4 runs"), "{out}{err}");
+    assert!(out.contains("y[1]   A 100045   B 100046   (class: input)"), "{out}{err}");
+    let (code, out, err) = repeat("*[13579]", "5 one new", &["--atol", "1"]);
+    assert!(code == Some(0) && out.contains("agrees within the tolerance"), "{out}{err}");
+    // Without PTX, the memory differs.
+    let (code, out, err) = repeat("*[13579]", "3 one old", &[]);
+    assert!(code == Some(1) && out.contains("culprit launch 3"), "{out}{err}");
+    // One run differs, and none of the further ones.
+    let (code, out, err) = repeat("1", "3 one new", &[]);
+    assert!(code == Some(3) && out.contains("2 outcomes in 4 runs"), "{out}{err}");
+    assert!(out.contains("it happens in some runs only"), "{out}");
+    // Recordings alone know nothing of what launches store.
+    let (code, out, err) = repeat("none", "-1 one new", &["--level", "path"]);
+    assert!(code == Some(3) && again(&err) == 0, "{out}{err}");
+}
+
 /// Code that cannot be rewritten leaves no recording. Its memory is digested, of many launches at once, and
 /// of each if it differs.
 #[test]

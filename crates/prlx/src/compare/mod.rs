@@ -22,6 +22,7 @@ pub use launch_files::{
 };
 pub use outputs::compare_outputs;
 pub use programs::{ProgramComparison, compare_programs};
+pub(crate) use programs::{RunPair, compare_runs, first_run};
 
 use prlx_trace::Level;
 

@@ -20,7 +20,7 @@ pub(super) struct Programs<'a> {
     pub(super) folder: &'a Path,
     /// Overwrite recordings that are there.
     pub(super) force: bool,
-    pub(super) supervisor: Supervisor,
+    pub(super) supervisor: &'a Supervisor,
     /// By side: whether the driver waits for every launch, so that a fault loses no other launch.
     pub(super) blocking: [bool; 2],
 }
@@ -54,7 +54,7 @@ impl Programs<'_> {
         let blocking = ["env", "CUDA_LAUNCH_BLOCKING=1"].map(OsString::from);
         let blocking = blocking.iter().filter(|_| self.blocking[side]);
         let command: Vec<OsString> = blocking.chain(self.commands[side]).cloned().collect();
-        let ended = record::run_program(&command, &options, output, &self.supervisor, monitor)?;
+        let ended = record::run_program(&command, &options, output, self.supervisor, monitor)?;
         if ended.stopped {
             bail!("stopped by a signal, while {} ran", name.to_uppercase());
         }

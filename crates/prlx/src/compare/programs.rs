@@ -2,12 +2,13 @@
 //! compare what they stored, and to find the cause of a difference.
 
 use std::ffi::OsString;
+use std::path::Path;
 
 use anyhow::{Context, Result};
 use prlx_analyze::Report;
 use prlx_analyze::report::LaunchReport;
 use prlx_analyze::view::ViewModel;
-use prlx_driver::session::{Options, Session, Zoom};
+use prlx_driver::session::{LaunchPart, Options, Session, Zoom};
 use prlx_trace::{Level, Trace};
 
 use super::launch_files::CompareOptions;
@@ -16,7 +17,7 @@ use super::program_runs::{Programs, Recorded};
 use super::stored_values::compare_stored_values;
 use super::survey;
 use crate::Monitor;
-use crate::diff::{diff_sessions, read_file};
+use crate::diff::{Compared, diff_sessions, read_file};
 use crate::record::{LaunchSelection, RecordingFolder, Supervisor, patterns, session_options};
 
 /// A comparison of two programs.
@@ -47,7 +48,7 @@ pub fn compare_programs(
         None => RecordingFolder::create(None, "compare")?,
     };
     let session = &session_options(&options.recorder, selection, &folder)?;
-    let supervisor = Supervisor::new()?;
+    let supervisor = &Supervisor::new()?;
     let mut programs =
         Programs { commands, folder: &folder, force: options.force, supervisor, blocking: [false; 2] };
     let first = &if options.survey { survey::options(session) } else { session.clone() };
@@ -63,35 +64,81 @@ pub fn compare_programs(
         }
     }
     let names = commands.map(|c| c.iter().map(|w| w.to_string_lossy()).collect::<Vec<_>>().join(" "));
-    let kernels = patterns(&options.recorder.kernels)?;
-    let mut compared = diff_sessions(
-        &sides,
-        names,
-        (&kernels, &selection.part),
-        survey::diff_options(options, session),
-        options.views,
-        monitor,
-    )?;
     let recorded = Recorded { programs, sides, session, options, monitor };
+    let Compared { report, scene } = compare_recorded(&recorded, names, &selection.part)?;
+    let sides = recorded.sides;
+    Ok(ProgramComparison { report, scene, sides, folder })
+}
+
+/// Two runs of one program that were recorded as [`first_run`] says.
+#[derive(Debug)]
+pub(crate) struct RunPair<'a> {
+    /// The program and its arguments.
+    pub(crate) command: &'a [OsString],
+    /// Runs it again.
+    pub(crate) supervisor: &'a Supervisor,
+    /// Their recordings, as sides A and B.
+    pub(crate) sides: [Session; 2],
+    /// What a report calls them.
+    pub(crate) names: [String; 2],
+    /// Where recordings of further runs go.
+    pub(crate) folder: &'a Path,
+}
+
+/// How a program is recorded whose runs are compared by hashes first.
+///
+/// # Errors
+/// Those of [`session_options`].
+pub(crate) fn first_run(
+    options: &CompareOptions,
+    selection: &LaunchSelection,
+    folder: &Path,
+) -> Result<Options> {
+    Ok(survey::options(&session_options(&options.recorder, selection, folder)?))
+}
+
+/// Compares two runs of one program; it runs again for launches that their hashes leave in doubt.
+///
+/// # Errors
+/// Those of [`compare_programs`].
+pub(crate) fn compare_runs(
+    pair: RunPair<'_>,
+    selection: &LaunchSelection,
+    options: &CompareOptions,
+    monitor: &Monitor<'_>,
+) -> Result<Report> {
+    let RunPair { command, supervisor, sides, names, folder } = pair;
+    let session = &session_options(&options.recorder, selection, folder)?;
+    let commands = [command, command];
+    let programs = Programs { commands, folder, force: options.force, supervisor, blocking: [false; 2] };
+    let recorded = Recorded { programs, sides, session, options, monitor };
+    Ok(compare_recorded(&recorded, names, &selection.part)?.report)
+}
+
+/// Compares the first recordings of two programs, and runs them again as often as it takes.
+fn compare_recorded(recorded: &Recorded<'_>, names: [String; 2], part: &LaunchPart) -> Result<Compared> {
+    let Recorded { sides, session, options, monitor, .. } = recorded;
+    let kernels = patterns(&options.recorder.kernels)?;
+    let diff = survey::diff_options(options, session);
+    let mut compared = diff_sessions(sides, names, (&kernels, part), diff, options.views, monitor)?;
     let survey = match options.survey {
-        true => Some(survey::look_closer(&mut compared, &recorded, (&kernels, &selection.part))?),
+        true => Some(survey::look_closer(&mut compared, recorded, (&kernels, part))?),
         false => None,
     };
     // A cause shows the operands as well, without another run of the programs.
     let zoom = options.zoom && locates_visits(session.level);
     if zoom && survey.is_none() {
-        attach_operands(&mut compared.report, &recorded)?;
+        attach_operands(&mut compared.report, recorded)?;
     }
     let captures = survey.as_ref().and_then(|s| s.captures.as_ref());
-    compare_stored_values(&mut compared.report, &recorded, captures)?;
+    compare_stored_values(&mut compared.report, recorded, captures)?;
     if let Some(survey) = survey {
         survey.finish(&mut compared.report, options.tolerance);
         if zoom && compared.report.launches.iter().all(|l| l.causes.is_empty()) {
-            attach_operands(&mut compared.report, &recorded)?;
+            attach_operands(&mut compared.report, recorded)?;
         }
     }
-    let sides = recorded.sides;
-    Ok(ProgramComparison { report: compared.report, scene: compared.scene, sides, folder })
+    Ok(compared)
 }
 
 /// Runs both programs again for all operands around the first finding of the first launch that differs. If a

@@ -17,6 +17,8 @@
 //! - At most [`MOST`] launches are looked at closer, and [`MOST_WITHOUT_PTX`] without PTX. Of later launches
 //!   only hashes and digests are known.
 //! - A program must make the launches again, with the same numbers.
+//! - Other digests of launches without PTX that no further run repeats are taken for memory that they do not
+//!   write.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -62,6 +64,10 @@ const BEHIND: &str = "an earlier launch differs, so the decisions of this one we
 const OTHER_LAUNCH: &str = "in the run that compares what it changes in memory, the program launched something else in \
      its place";
 
+/// What a report says of a launch that differed in the first runs, and in no further run.
+const NOT_REPEATED: &str = "by hash, the first runs decided or stored something else here, and no further run did: it happens \
+     in some runs only (`prlx repeat` counts them)";
+
 /// By side: what a report says of memory whose digests alone show that a launch left something else in it.
 const OTHER_CONTENT: [&str; 2] = ["one content by digest", "another one"];
 
@@ -71,6 +77,9 @@ pub(super) struct Survey<'a> {
     pub(super) captures: Option<Captures<'a>>,
     /// The first launch whose memory was equal before it and differs after it, by digests of all of it.
     culprit: Option<usize>,
+    /// Launches that decided or stored something else by the hashes of the first runs. Those whose hashes
+    /// differ again in a further run are not among them.
+    unrepeated: BTreeSet<usize>,
 }
 
 /// How the first runs are recorded.
@@ -106,8 +115,10 @@ pub(super) fn look_closer<'a>(
     (kernels, part): (&[KernelPattern], &LaunchPart),
 ) -> Result<Survey<'a>> {
     let report = &mut compared.report;
+    let mut unrepeated = with_other_hashes(&report.launches);
     if recorded.session.digest.is_none() {
-        compare_memory_in_doubt(report, recorded, (kernels, part))?;
+        let repeated = compare_memory_in_doubt(report, recorded, (kernels, part))?;
+        unrepeated.retain(|i| !repeated.contains(i));
     }
     let culprit = report.launches.iter().position(|l| l.culprit && l.verdict != Verdict::Same);
     let chosen = choose(&report.launches, culprit);
@@ -116,7 +127,7 @@ pub(super) fn look_closer<'a>(
         report.launches.iter_mut().for_each(|l| l.culprit = false);
     }
     if chosen.is_empty() {
-        return Ok(Survey { captures: None, culprit });
+        return Ok(Survey { captures: None, culprit, unrepeated });
     }
     let (options, monitor) = (recorded.options, recorded.monitor);
     monitor
@@ -144,17 +155,24 @@ pub(super) fn look_closer<'a>(
         views.filter_map(|((at, finding), view)| Some(((*positions.get(&at)?, finding), view))).collect();
     settle(&mut report.launches, &positions.into_values().collect());
     report.conclude();
-    Ok(Survey { captures: Some(captures), culprit })
+    Ok(Survey { captures: Some(captures), culprit, unrepeated })
+}
+
+/// The launches whose threads decided or stored something else, by hashes that the order of threads does not
+/// explain.
+fn with_other_hashes(launches: &[LaunchReport]) -> BTreeSet<usize> {
+    let other = |l: &LaunchReport| !l.order && l.hashes.as_ref().is_some_and(|h| h.differ[0] || h.differ[2]);
+    (0..launches.len()).filter(|i| other(&launches[*i])).collect()
 }
 
 /// Runs both programs again for the memory before and after the launches that their hashes, or digests
 /// after several launches, leave in doubt: its digests, or of launches without PTX what they change there.
-/// If all of them can be looked at closer, they need none.
+/// If all of them can be looked at closer, they need none. Returns those whose hashes differ in these runs.
 fn compare_memory_in_doubt(
     report: &mut Report,
     recorded: &Recorded<'_>,
     (kernels, part): (&[KernelPattern], &LaunchPart),
-) -> Result<()> {
+) -> Result<BTreeSet<usize>> {
     let unrecorded = |l: &LaunchReport| l.skipped.iter().all(Option::is_some);
     let memory_differs = |l: &LaunchReport| l.digests_differ || l.undigested.iter().any(Option::is_some);
     let in_doubt = |l: &LaunchReport| l.verdict != Verdict::Same && (!unrecorded(l) || memory_differs(l));
@@ -167,7 +185,7 @@ fn compare_memory_in_doubt(
     };
     let doubtful: Vec<usize> = doubtful.filter(taken).collect();
     if doubtful == choose(&report.launches, None) {
-        return Ok(());
+        return Ok(BTreeSet::new());
     }
     let monitor = recorded.monitor;
     monitor.note(&format!(
@@ -188,6 +206,7 @@ fn compare_memory_in_doubt(
         false => Default::default(),
     };
     let made = diff_sessions(&again, report.names.clone(), (kernels, part), how, None, monitor)?.report;
+    let mut repeated = BTreeSet::new();
     for i in doubtful {
         let launch = &mut report.launches[i];
         if unrecorded(launch) && changes {
@@ -198,15 +217,16 @@ fn compare_memory_in_doubt(
             }
         } else if let Some(at) = position(&made.launches, launch, recorded, &again) {
             *launch = LaunchReport { process: launch.process, ..made.launches[at].clone() };
+            repeated.extend(launch.hashes.is_some().then_some(i));
         }
     }
     report.conclude();
-    Ok(())
+    Ok(repeated)
 }
 
 impl Survey<'_> {
-    /// Settles what digests know and numbers do not, and says of launches behind the first one that differs
-    /// why they are not settled.
+    /// Settles what digests know and numbers do not. Says of launches behind the first one that differs why
+    /// they are not settled, and of launches that differed in the first runs alone that they did.
     pub(super) fn finish(&self, report: &mut Report, tolerance: Option<Tolerance>) {
         let launches = &mut report.launches;
         if let Some(culprit) = self.culprit.and_then(|i| launches.get_mut(i)) {
@@ -220,6 +240,14 @@ impl Survey<'_> {
                 culprit.conclude();
             }
             culprit.culprit = culprit.verdict == Verdict::Differs;
+        }
+        for i in &self.unrepeated {
+            let Some(launch) = launches.get_mut(*i) else { continue };
+            let again = launch.order || launch.outputs.iter().any(|o| o.within_tolerance > 0);
+            if launch.verdict == Verdict::Same && !again {
+                launch.gaps.push(NOT_REPEATED.to_owned());
+                launch.conclude();
+            }
         }
         let first = launches.iter().position(|l| l.verdict == Verdict::Differs);
         for launch in launches.iter_mut().skip(first.map_or(usize::MAX, |i| i + 1)) {
@@ -309,7 +337,7 @@ mod tests {
 
     #[test]
     fn digests_settle_what_numbers_do_not() {
-        let survey = Survey { captures: None, culprit: Some(0) };
+        let survey = Survey { captures: None, culprit: Some(0), unrepeated: BTreeSet::new() };
         let unknown = |level| LaunchReport {
             level,
             gaps: vec!["not all memory was copied".into()],
