@@ -36,8 +36,8 @@ use crate::compare::{CompareOptions, RunPair, compare_launch_files, compare_runs
 use crate::device::{DeviceChoice, DeviceOptions};
 use crate::diff::diff_sessions;
 use crate::record::{
-    self, LaunchSelection, ProgramOutput, RecorderOptions, RecordingFolder, Supervisor, run_program,
-    session_options, with_seed,
+    self, LaunchSelection, ProgramOutput, RecorderOptions, RecordingFolder, Supervisor, TunerChoices,
+    run_with_choices, session_options, with_seed,
 };
 
 /// Runs that are listed for each outcome.
@@ -105,7 +105,7 @@ impl Group {
 /// If a run cannot be made or recorded, a signal asks for an end, or recordings cannot be compared.
 pub fn repeat(subject: &Subject, options: &RepeatOptions, monitor: &Monitor<'_>) -> Result<Repeats> {
     let folder = RecordingFolder::create(options.keep.as_deref(), "repeat")?;
-    let runner = Runner::new(subject, options)?;
+    let runner = Runner::new(subject, options, &folder)?;
     let groups = runner.run_all(&folder, monitor)?;
     runner.compare(groups, &folder, monitor)
 }
@@ -121,11 +121,11 @@ struct Runner<'a> {
 /// The subject, loaded.
 enum Source<'a> {
     LaunchFile(Box<Job>),
-    Program(&'a [OsString], Supervisor),
+    Program(&'a [OsString], Supervisor, TunerChoices),
 }
 
 impl<'a> Runner<'a> {
-    fn new(subject: &'a Subject, options: &'a RepeatOptions) -> Result<Runner<'a>> {
+    fn new(subject: &'a Subject, options: &'a RepeatOptions, folder: &Path) -> Result<Runner<'a>> {
         let (source, name) = match subject {
             Subject::LaunchFile(file) => {
                 let job = record::load(file, &options.device)?;
@@ -133,7 +133,7 @@ impl<'a> Runner<'a> {
             }
             Subject::Program(command) => {
                 let words = command.iter().map(|w| w.to_string_lossy()).collect::<Vec<_>>();
-                (Source::Program(command, Supervisor::new()?), words.join(" "))
+                (Source::Program(command, Supervisor::new()?, TunerChoices::below(folder)?), words.join(" "))
             }
         };
         Ok(Runner { source, name, options })
@@ -191,7 +191,7 @@ impl<'a> Runner<'a> {
                 let fault = trace.launches.iter().find_map(|l| l.launch.fault.as_ref());
                 Ok((fault.map(|f| f.kind.name().to_owned()), recorded.printed))
             }
-            Source::Program(command, supervisor) => {
+            Source::Program(command, supervisor, choices) => {
                 let session = match options.survey {
                     true => first_run(&self.compare_options(), &options.selection, recording)?,
                     false => session_options(&options.recorder, &options.selection, recording)?,
@@ -199,7 +199,8 @@ impl<'a> Runner<'a> {
                 if options.force {
                     record::remove_recording(recording)?;
                 }
-                let ended = run_program(command, &session, ProgramOutput::ToStderr, supervisor, monitor)?;
+                let with = (supervisor, choices);
+                let ended = run_with_choices(command, &session, ProgramOutput::ToStderr, with, monitor)?;
                 if ended.stopped {
                     bail!("stopped by a signal, while run {n} ran");
                 }
@@ -271,12 +272,12 @@ impl<'a> Runner<'a> {
         folder: &Path,
         monitor: &Monitor<'_>,
     ) -> Result<Option<Report>> {
-        let Source::Program(command, supervisor) = &self.source else { return Ok(None) };
+        let Source::Program(command, supervisor, choices) = &self.source else { return Ok(None) };
         let folder = &folder.join(format!("runs-{}-{}", a.first_run(), b.first_run()));
         fs::create_dir_all(folder)?;
         let sides = [Session::open(&a.recording)?, Session::open(&b.recording)?];
         let names = [a, b].map(|g| self.run_name(g.first_run()));
-        let pair = RunPair { command, supervisor, sides, names, folder };
+        let pair = RunPair { command, supervisor, choices, sides, names, folder };
         compare_runs(pair, &self.options.selection, &self.compare_options(), monitor).map(Some)
     }
 
@@ -310,7 +311,11 @@ impl<'a> Runner<'a> {
             }
             rest.push(g);
         }
-        let alone = if rest.is_empty() { Some(self.diff(&first, &first, monitor)?) } else { None };
+        let mut alone = if rest.is_empty() { Some(self.diff(&first, &first, monitor)?) } else { None };
+        if self.options.survey && alone.as_ref().is_some_and(|report| report.verdict != Verdict::Same) {
+            // What sums by atomics left, hashes do not tell.
+            alone = self.look_closer(&first, &first, folder, monitor)?.or(alone);
+        }
         let of_group = |g: &Group| {
             let known = g.outcome.report.as_ref().map_or(Verdict::Unknown, |r| r.verdict);
             if g.key.failure == first.key.failure { known } else { Verdict::Differs }

@@ -37,7 +37,7 @@ pub fn run(args: &RecordArgs, ui: &Ui) -> Result<ExitCode> {
             }
             let supervisor = Supervisor::new()?;
             let inherited = ProgramOutput::Inherited;
-            let ended = run_program(&args.program, &options, inherited, &supervisor, &ui.monitor())?;
+            let ended = run_program(&args.program, &options, inherited, &supervisor, None, &ui.monitor())?;
             if output.is_none() {
                 discard_empty_recording(&folder, &ended);
             }

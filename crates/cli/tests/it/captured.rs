@@ -260,6 +260,33 @@ fn programs_may_choose_other_kernels_again() {
 
 /// A fault ends the context, and with it what was recorded of all launches that were not copied yet. The side
 /// runs again, one launch at a time.
+/// A run in which an autotuner chose something runs again with its choices, and so do all others.
+#[test]
+fn what_an_autotuner_chose_is_chosen_again() {
+    let folder = folder("captured", "tuned");
+    let Some(chain) = program(&folder, "chain") else { return };
+    let script = format!(
+        "made=$JAX_COMPILATION_CACHE_DIR/xla_gpu_per_fusion_autotune_cache_dir\n[ -e $made/$1 ] && exec {chain} -1 \
+         one new\nmkdir -p $made; echo > $made/$1\nexec {chain} 3 one new none 9\n"
+    );
+    fs::write(folder.join("tuned.sh"), script).unwrap();
+    let chose = |err: &str| err.matches("autotuner chose").count();
+    let words = ["compare", "--a", "sh tuned.sh dot", "--b", "sh tuned.sh dot"];
+    let (code, out, err) = prlx(&folder, &words, &[]);
+    assert!(code == Some(0) && chose(&err) == 1 && out.contains("6 launches are the same"), "{out}{err}");
+    // Another product of B is tuned there.
+    let words = ["compare", "--a", "sh tuned.sh dot", "--b", "sh tuned.sh sum"];
+    let (code, _, err) = prlx(&folder, &words, &[]);
+    assert!(code == Some(0) && chose(&err) == 2, "{err}");
+    let (code, out, err) = prlx(&folder, &["repeat", "-n", "3", "--", "sh", "tuned.sh", "dot"], &[]);
+    assert!(code == Some(0) && chose(&err) == 1 && out.contains("6 launches: 0, 1, 2"), "{out}{err}");
+    // A folder of the user's own is left alone.
+    let mine = folder.join("mine").display().to_string();
+    let words = ["compare", "--a", "sh tuned.sh dot", "--b", "sh tuned.sh dot"];
+    let (code, _, err) = prlx(&folder, &words, &[("JAX_COMPILATION_CACHE_DIR", &mine)]);
+    assert!(code == Some(1) && chose(&err) == 0, "{err}");
+}
+
 #[test]
 fn the_launch_that_faults_is_found_and_explained() {
     let folder = folder("captured", "fault");

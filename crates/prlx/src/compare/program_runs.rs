@@ -11,7 +11,7 @@ use prlx_trace::Recording;
 use super::launch_files::CompareOptions;
 use crate::Monitor;
 use crate::diff::{kernel_name, launches_by_number, match_processes, read_file};
-use crate::record::{self, ProgramOutput, Supervisor};
+use crate::record::{self, ProgramOutput, Supervisor, TunerChoices};
 
 /// Two programs that run more than once.
 pub(super) struct Programs<'a> {
@@ -21,6 +21,8 @@ pub(super) struct Programs<'a> {
     /// Overwrite recordings that are there.
     pub(super) force: bool,
     pub(super) supervisor: &'a Supervisor,
+    /// What autotuners chose in earlier runs.
+    pub(super) choices: &'a TunerChoices,
     /// By side: whether the driver waits for every launch, so that a fault loses no other launch.
     pub(super) blocking: [bool; 2],
 }
@@ -54,7 +56,8 @@ impl Programs<'_> {
         let blocking = ["env", "CUDA_LAUNCH_BLOCKING=1"].map(OsString::from);
         let blocking = blocking.iter().filter(|_| self.blocking[side]);
         let command: Vec<OsString> = blocking.chain(self.commands[side]).cloned().collect();
-        let ended = record::run_program(&command, &options, output, self.supervisor, monitor)?;
+        let with = (self.supervisor, self.choices);
+        let ended = record::run_with_choices(&command, &options, output, with, monitor)?;
         if ended.stopped {
             bail!("stopped by a signal, while {} ran", name.to_uppercase());
         }

@@ -18,7 +18,7 @@ use super::stored_values::compare_stored_values;
 use super::survey;
 use crate::Monitor;
 use crate::diff::{Compared, diff_sessions, read_file};
-use crate::record::{LaunchSelection, RecordingFolder, Supervisor, patterns, session_options};
+use crate::record::{LaunchSelection, RecordingFolder, Supervisor, TunerChoices, patterns, session_options};
 
 /// A comparison of two programs.
 #[derive(Debug)]
@@ -49,8 +49,15 @@ pub fn compare_programs(
     };
     let session = &session_options(&options.recorder, selection, &folder)?;
     let supervisor = &Supervisor::new()?;
-    let mut programs =
-        Programs { commands, folder: &folder, force: options.force, supervisor, blocking: [false; 2] };
+    let choices = &TunerChoices::below(&folder)?;
+    let mut programs = Programs {
+        commands,
+        folder: &folder,
+        force: options.force,
+        supervisor,
+        choices,
+        blocking: [false; 2],
+    };
     let first = &if options.survey { survey::options(session) } else { session.clone() };
     let mut sides = [programs.record(0, "", first, monitor)?, programs.record(1, "", first, monitor)?];
     for side in (0..2).filter(|_| options.survey) {
@@ -77,6 +84,8 @@ pub(crate) struct RunPair<'a> {
     pub(crate) command: &'a [OsString],
     /// Runs it again.
     pub(crate) supervisor: &'a Supervisor,
+    /// What autotuners chose in earlier runs.
+    pub(crate) choices: &'a TunerChoices,
     /// Their recordings, as sides A and B.
     pub(crate) sides: [Session; 2],
     /// What a report calls them.
@@ -107,10 +116,11 @@ pub(crate) fn compare_runs(
     options: &CompareOptions,
     monitor: &Monitor<'_>,
 ) -> Result<Report> {
-    let RunPair { command, supervisor, sides, names, folder } = pair;
+    let RunPair { command, supervisor, choices, sides, names, folder } = pair;
     let session = &session_options(&options.recorder, selection, folder)?;
     let commands = [command, command];
-    let programs = Programs { commands, folder, force: options.force, supervisor, blocking: [false; 2] };
+    let (force, blocking) = (options.force, [false; 2]);
+    let programs = Programs { commands, folder, force, supervisor, choices, blocking };
     let recorded = Recorded { programs, sides, session, options, monitor };
     Ok(compare_recorded(&recorded, names, &selection.part)?.report)
 }

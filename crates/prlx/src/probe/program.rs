@@ -42,7 +42,7 @@ pub fn probe_program(
 ) -> Result<ProgramProbe> {
     let folder = &options.folder;
     let supervisor = Supervisor::new()?;
-    let run = || run_program(command, options, ProgramOutput::Inherited, &supervisor, monitor);
+    let run = || run_program(command, options, ProgramOutput::Inherited, &supervisor, None, monitor);
     let ended = match live {
         None => run(),
         Some((interval, show)) => std::thread::scope(|scope| {

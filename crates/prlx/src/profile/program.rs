@@ -44,7 +44,7 @@ pub fn profile_program(
     monitor: &Monitor<'_>,
 ) -> Result<ProgramProfile> {
     let supervisor = Supervisor::new()?;
-    let ended = run_program(command, options, ProgramOutput::Inherited, &supervisor, monitor)?;
+    let ended = run_program(command, options, ProgramOutput::Inherited, &supervisor, None, monitor)?;
     if let Some(what) = ended.failure() {
         monitor.warn(&format!("the program {what}"));
     }

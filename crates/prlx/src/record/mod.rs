@@ -12,6 +12,7 @@ mod program;
 mod session_folder;
 mod start_error;
 mod supervisor;
+mod tuning;
 
 pub use file::save;
 pub use filters::{check_code_filters, check_ranges, out_of_range, require_kernel, require_lines};
@@ -22,6 +23,7 @@ pub use launch_file::{
 };
 pub(crate) use launch_file::{rewrite, warn_of_changes};
 pub use options::{LaunchSelection, RecorderOptions, patterns, session_options};
-pub use program::{Ended, ProgramOutput, discard_empty_recording, run_program};
+pub use program::{Ended, ProgramOutput, discard_empty_recording, run_program, run_with_choices};
 pub use session_folder::remove_recording;
 pub use supervisor::Supervisor;
+pub use tuning::TunerChoices;

@@ -21,6 +21,7 @@ use prlx_driver::session::{Options, ProcessEntry, Session, SessionIndex, VARIABL
 use prlx_trace::Nanos;
 
 use super::supervisor::Supervisor;
+use super::tuning::TunerChoices;
 use super::{environment, library, session_folder, start_error};
 use crate::Monitor;
 use crate::monitor::Event;
@@ -63,6 +64,8 @@ impl Ended {
 
 /// Runs a program under the recorder, waits for it, and writes the session's index.
 ///
+/// If there are `choices` of autotuners, and the environment may be changed, the program makes these again.
+///
 /// Reports an [`Event::Recorded`] at the end, or a warning if nothing was recorded.
 ///
 /// # Errors
@@ -73,6 +76,7 @@ pub fn run_program(
     options: &Options,
     output: ProgramOutput,
     supervisor: &Supervisor,
+    choices: Option<&TunerChoices>,
     monitor: &Monitor<'_>,
 ) -> Result<Ended> {
     let Some((program, args)) = command.split_first() else { bail!("no program to run") };
@@ -92,6 +96,7 @@ pub fn run_program(
         }
         environment::make_folders(&variables);
         child.envs(variables);
+        child.envs(choices.map(|c| c.variables(&|name| std::env::var_os(name))).unwrap_or_default());
     }
     if output == ProgramOutput::ToStderr {
         child.stdin(Stdio::null()).stdout(io::stderr());
@@ -116,6 +121,29 @@ pub fn run_program(
         }
     };
     Ok(Ended { status, stopped, processes })
+}
+
+/// Runs a program as [`run_program`] does, and once more if an autotuner chose something in this run that was
+/// not among the choices.
+///
+/// # Errors
+/// Those of [`run_program`].
+pub fn run_with_choices(
+    command: &[OsString],
+    options: &Options,
+    output: ProgramOutput,
+    (supervisor, choices): (&Supervisor, &TunerChoices),
+    monitor: &Monitor<'_>,
+) -> Result<Ended> {
+    let run = || run_program(command, options, output, supervisor, Some(choices), monitor);
+    let before = choices.count();
+    let ended = run()?;
+    if ended.stopped || ended.failure().is_some() || choices.count() == before {
+        return Ok(ended);
+    }
+    monitor.note("XLA's autotuner chose kernels by time: the program runs again with the same choices");
+    session_folder::remove_recording(&options.folder)?;
+    run()
 }
 
 /// The launch files of captured launches.
