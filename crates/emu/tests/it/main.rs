@@ -12,6 +12,7 @@ mod amd_coverage;
 mod amd_indexed;
 mod amd_lds_loads;
 mod amd_matrix;
+mod amd_products;
 mod amd_reference;
 mod amd_swaps;
 mod amd_waves;
