@@ -9,6 +9,7 @@ mod alu_video;
 mod amd;
 mod amd_cases;
 mod amd_coverage;
+mod amd_hazards;
 mod amd_indexed;
 mod amd_lds_loads;
 mod amd_matrix;
