@@ -151,6 +151,8 @@ kinds! {
         RegisterTooEarly "register-too-early" Error "a use of a register that a load may still write";
         /// Bytes of LDS that a load to LDS writes (AMD).
         LdsTooEarly "lds-too-early" Error "an access to LDS that a load may still write";
+        /// Wait states or a wait for internal counters are missing (AMD).
+        Hazard "hazard" Error "an instruction too soon after another, where hardware does not wait by itself";
         /// Nobody waited for it.
         LeftUnderWay "left-under-way" Error "a copy that is under way when the CTA ends whose shared memory it uses";
         /// Two ways to memory without a fence.

@@ -51,6 +51,9 @@
 
 .macro finish
   v_lshlrev_b32_e32 v5, 8, v5
+.if .amdgcn.gfx_generation_number == 11
+  s_waitcnt_depctr depctr_va_vdst(0)
+.endif
   plus v3, v5, v3
   .set n, 6
   .rept 250

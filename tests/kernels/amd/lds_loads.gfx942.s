@@ -12,6 +12,7 @@
   v_lshlrev_b32_e32 v1, 2, v0
   v_xor_b32_e32 v4, 0xfc, v1
   v_and_b32_e32 v5, 0xffffff00, v1
+  s_nop 0
   v_readfirstlane_b32 s8, v5
   s_mov_b32 m0, s8
   s_waitcnt lgkmcnt(0)
@@ -62,6 +63,7 @@ finish early
 begin partly
   global_load_lds_dword v1, s[2:3]
   s_add_u32 m0, m0, 0x400
+  s_nop 0
   global_load_lds_dword v1, s[2:3]
   s_waitcnt vmcnt(1)
   ds_read_b32 v3, v4

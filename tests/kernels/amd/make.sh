@@ -83,6 +83,17 @@ for target in gfx942 gfx1100; do
   ld.lld-22 -shared indexed.o -o indexed.$target.co
   rm indexed.o
 done
+for target in gfx90a gfx942 gfx950 gfx1100 gfx1201; do
+  source=hazards.$target.s
+  wave=
+  test -e $source || source=hazards.cdna.s
+  test $target != gfx1100 || wave=+wavefrontsize64
+  test $target != gfx1201 || wave=+wavefrontsize32
+  llvm-mc-22 -triple=amdgcn-amd-amdhsa -mcpu=$target -mattr=$wave -g -fdebug-compilation-dir=. -filetype=obj $source \
+    -o hazards.o
+  ld.lld-22 -shared hazards.o -o hazards.$target.co
+  rm hazards.o
+done
 llvm-mc-22 -triple=amdgcn-amd-amdhsa -mcpu=gfx942 -filetype=obj lds_loads.gfx942.s -o lds_loads.o
 ld.lld-22 -shared lds_loads.o -o lds_loads.gfx942.co
 rm lds_loads.o

@@ -93,7 +93,7 @@ KERNEL(modes) {
     float a = (float)(1 << 24), b = (float)(in[LANE] & 63);
     float up, nearest;
     asm volatile("s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 2), 1\n\tv_add_f32 %0, %2, %3\n\t"
-                 "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 2), 0\n\tv_add_f32 %1, %2, %3"
+                 "s_nop 0\n\ts_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 2), 0\n\tv_add_f32 %1, %2, %3"
                  : "=&v"(up), "=v"(nearest) : "v"(a), "v"(b));
     out[LANE] = (unsigned)up;
     out[LANE + 64] = (unsigned)nearest;

@@ -16,7 +16,9 @@ pub(super) fn class(kind: Kind) -> Option<CauseClass> {
         Kind::Race => Some(CauseClass::Race),
         Kind::NotLanded | Kind::ProxyFence => Some(CauseClass::Stale),
         Kind::StillRead => Some(CauseClass::Race),
-        Kind::Accumulator | Kind::RegisterTooEarly | Kind::LdsTooEarly => Some(CauseClass::Stale),
+        Kind::Accumulator | Kind::RegisterTooEarly | Kind::LdsTooEarly | Kind::Hazard => {
+            Some(CauseClass::Stale)
+        }
         Kind::Deadlock => Some(CauseClass::Stuck),
         Kind::InactiveLane => Some(CauseClass::Undefined),
         Kind::OutOfBounds | Kind::Misaligned => Some(CauseClass::Address),

@@ -232,6 +232,10 @@ const DEVICE: &[Row] = &[
     ("scalar loads are not waited for", rdna("rows"), "s_waitcnt lgkmcnt(0)", First, Removed, Finding(Kind::RegisterTooEarly)),
     ("a barrier is not executed", HISTOGRAM, "s_barrier", Last, Removed, Finding(Kind::Race)),
     ("the first barrier is not executed", HISTOGRAM, "s_barrier", First, Removed, Finding(Kind::Race)),
+    // Wait states, and waits for internal counters.
+    ("wait states behind VCC are missing", DOT, "s_nop 1", First, Fields(&[(Field::Simm16, 0)]), Finding(Kind::Hazard)),
+    ("wait states behind a product are missing", cdna("matrix"), "s_nop 9", First, Fields(&[(Field::Simm16, 0)]), Finding(Kind::Hazard)),
+    ("a transcendental result is not waited for", rdna("divided"), "s_waitcnt_depctr", First, Removed, Finding(Kind::Hazard)),
     // Values that nothing writes.
     ("bins in LDS are not set to zero", HISTOGRAM, "ds_write_b32 v2, v1", First, Removed, Finding(Kind::UndefinedUpdate)),
     ("a constant is not set", HISTOGRAM, "v_mov_b32_e32 v3, 1", First, Removed, Finding(Kind::UndefinedStore)),

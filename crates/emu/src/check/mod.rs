@@ -24,6 +24,7 @@ mod dropped;
 mod facts;
 pub mod findings;
 mod happens_before;
+mod hazards;
 mod heap_blocks;
 mod init;
 mod notes;
@@ -66,6 +67,7 @@ use async_work::AsyncCheck;
 use barriers::BarrierCheck;
 use facts::Facts;
 use findings::{CheckContext, FindingLog, WarpStep};
+use hazards::HazardCheck;
 use heap_blocks::HeapBlocks;
 use init::InitCheck;
 use notes::PerformanceNotes;
@@ -129,6 +131,7 @@ pub struct Checker {
     polling: Option<Polling>,
     async_work: Option<AsyncCheck>,
     waits: Option<WaitCheck>,
+    hazards: Option<HazardCheck>,
     notes: Option<PerformanceNotes>,
     race: Option<RaceCheck>,
     flow: Option<FlowRecorder>,
@@ -181,6 +184,7 @@ impl Checker {
                 polling: checks.has(Check::Sync).then(|| Polling::new(launch)),
                 async_work: checks.has(Check::Async).then(|| AsyncCheck::new(launch)),
                 waits: checks.has(Check::Async).then(WaitCheck::default),
+                hazards: if checks.has(Check::Async) { HazardCheck::new(launch) } else { None },
                 notes: checks.has(Check::Notes).then(PerformanceNotes::default),
                 race: checks.has(Check::Race).then(|| RaceCheck::new(launch, room)),
                 flow: dataflow.map(|request| FlowRecorder::new(launch, request)),
@@ -203,6 +207,7 @@ impl Checker {
             polling: Some(Polling::new(launch)),
             async_work: None,
             waits: None,
+            hazards: None,
             notes: None,
             race: None,
             flow: None,
@@ -245,6 +250,9 @@ impl Checker {
         if let Some(waits) = &mut self.waits {
             waits.end(cta.index);
         }
+        if let Some(hazards) = &mut self.hazards {
+            hazards.end(cta.index);
+        }
         if let Some(race) = &mut self.race {
             race.end(launch, cta);
         }
@@ -257,6 +265,9 @@ impl Checker {
             && let Some(timing) = launch.code.timing.get(&step)
         {
             waits.step(launch, &mut self.log, timing, who);
+        }
+        if let Some(hazards) = &mut self.hazards {
+            hazards.step(launch, &mut self.log, who);
         }
         if let Some(init) = &mut self.wave_init {
             self.log.step();

@@ -280,6 +280,8 @@ pub struct Code {
     pub kept_counters: (u16, u16),
     /// By step: what its instruction leaves under way and waits for, in code of AMD's.
     pub timing: FxHashMap<u32, Timing>,
+    /// The first step of each machine instruction, in code of AMD's.
+    pub natives: Vec<u32>,
     /// Predicate plane of EXEC, in code of AMD's.
     pub exec: Option<u16>,
     /// Table of calls.

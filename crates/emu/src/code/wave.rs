@@ -28,6 +28,16 @@ impl Wave<'_, '_> {
             half.w32[usize::from(plane)].0[lane % LANES] = value;
         }
     }
+    /// The value of a 64-bit plane in a lane; 0 in a lane that the wave does not have.
+    pub fn wide(&self, plane: u16, lane: usize) -> u64 {
+        self.0.get(lane / LANES).map_or(0, |half| half.w64[usize::from(plane)].0[lane % LANES])
+    }
+    /// Writes a 64-bit plane in a lane, if the wave has that lane.
+    pub fn set_wide(&mut self, plane: u16, lane: usize, value: u64) {
+        if let Some(half) = self.0.get_mut(lane / LANES) {
+            half.w64[usize::from(plane)].0[lane % LANES] = value;
+        }
+    }
     /// The value of a scalar register.
     pub fn scalar(&self, plane: u16) -> u32 {
         self.word(plane, 0)

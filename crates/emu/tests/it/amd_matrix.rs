@@ -38,7 +38,7 @@ fn f32_of(v: i32) -> u32 {
     (v as f32).to_bits()
 }
 
-fn f16_of(v: i32) -> u32 {
+pub(super) fn f16_of(v: i32) -> u32 {
     // Small integers in binary16.
     match v.unsigned_abs() {
         0 => 0,
@@ -50,7 +50,7 @@ fn f16_of(v: i32) -> u32 {
     }
 }
 
-fn bf16_of(v: i32) -> u32 {
+pub(super) fn bf16_of(v: i32) -> u32 {
     f32_of(v) >> 16
 }
 
@@ -66,11 +66,11 @@ fn fp8_of(v: i32) -> u32 {
 }
 
 /// CDNA 3's `fp8`, whose bias is 8.
-fn fp8_fnuz_of(v: i32) -> u32 {
+pub(super) fn fp8_fnuz_of(v: i32) -> u32 {
     if v == 0 { 0 } else { fp8_of(v) + 8 }
 }
 
-fn i8_of(v: i32) -> u32 {
+pub(super) fn i8_of(v: i32) -> u32 {
     v as u8 as u32
 }
 

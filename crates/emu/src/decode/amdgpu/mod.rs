@@ -207,6 +207,7 @@ impl InstDecoder for AmdDecoder<'_> {
             return Ok(());
         };
         b.begin(id, view.guard);
+        b.code.natives.push(b.code.steps.len() as u32);
         if let Some(timing) = timing::timing(&native.inst, self.family) {
             b.code.timing.insert(b.code.steps.len() as u32, timing);
         }

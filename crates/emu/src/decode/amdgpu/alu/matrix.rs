@@ -28,8 +28,8 @@
 //! # Limitations
 //! - The guides leave the order of a sum open. Here products are added one by one, each rounded in
 //!   binary32, those of the first registers first.
-//! - Sparse products, binary64, tf32, scaled formats, results of 16 bits, signs and `clamp` are refused, and
-//!   `cbsz`, `abid` and `blgp` on gfx950.
+//! - tf32, scaled formats, sparse products of RDNA, results of 16 bits, signs and `clamp` are refused, and
+//!   `cbsz`, `abid` and `blgp` on gfx950. Products of binary64 and sparse ones are in `products`.
 
 use prlx_isa::amdgpu::inst::{Field, Operand};
 use prlx_isa::amdgpu::{Family, Target};
@@ -45,7 +45,7 @@ use crate::error::{EmuError, unsupported};
 
 /// The type of the elements of A or B.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Element {
+pub(super) enum Element {
     F32,
     F16,
     Bf16,
@@ -65,7 +65,7 @@ const ELEMENTS: [Element; 11] = {
 };
 
 impl Element {
-    fn bits(self) -> u32 {
+    pub(super) fn bits(self) -> u32 {
         match self {
             Element::F32 => 32,
             Element::F16 | Element::Bf16 => 16,
@@ -73,11 +73,11 @@ impl Element {
             _ => 8,
         }
     }
-    fn is_integer(self) -> bool {
+    pub(super) fn is_integer(self) -> bool {
         matches!(self, Element::I8 | Element::U8 | Element::I4 | Element::U4)
     }
     /// The value of an element in the low bits.
-    fn float(self, bits: u32) -> f32 {
+    pub(super) fn float(self, bits: u32) -> f32 {
         match self {
             Element::F32 => f32::from_bits(bits),
             Element::F16 => Binary16::from_bits(bits as u16).0,
@@ -88,7 +88,7 @@ impl Element {
             _ => Bf8Fnuz::value(bits as u8),
         }
     }
-    fn integer(self, bits: u32) -> i32 {
+    pub(super) fn integer(self, bits: u32) -> i32 {
         match self {
             Element::I8 => i32::from(bits as u8 as i8),
             Element::U8 => i32::from(bits as u8),
@@ -113,6 +113,16 @@ impl Element {
             _ => return None,
         })
     }
+}
+
+/// The number of a type in [`ELEMENTS`].
+pub(super) fn element_number(element: Element) -> u64 {
+    ELEMENTS.iter().position(|x| *x == element).unwrap_or(0) as u64
+}
+
+/// The type with a number.
+pub(super) fn element(number: usize) -> Element {
+    ELEMENTS.get(number).copied().unwrap_or(Element::F32)
 }
 
 /// Where elements are.
@@ -153,13 +163,12 @@ struct Part {
 
 impl Part {
     fn pack(self) -> u64 {
-        let place = |e: Element| ELEMENTS.iter().position(|x| *x == e).unwrap_or(0) as u64;
         let layout = LAYOUTS.iter().position(|x| *x == self.layout).unwrap_or(0) as u64;
         self.rows as u64
             | (self.blocks as u64) << 8
             | layout << 16
-            | place(self.types[0]) << 20
-            | place(self.types[1]) << 24
+            | element_number(self.types[0]) << 20
+            | element_number(self.types[1]) << 24
             | (self.register as u64) << 32
             | (self.registers as u64) << 40
             | (self.cbsz as u64) << 48
@@ -168,7 +177,6 @@ impl Part {
     }
     fn unpack(imm: u64) -> Part {
         let part = |low: u32, bits: u32| (imm >> low & ((1 << bits) - 1)) as usize;
-        let element = |at: usize| ELEMENTS.get(at).copied().unwrap_or(Element::F32);
         Part {
             rows: part(0, 8).max(1),
             blocks: part(8, 8).max(1),
@@ -237,7 +245,7 @@ fn add(w: &mut Wave<'_, '_>, a: &Args, _: u64) {
 }
 
 /// Copies a register in all lanes.
-fn copy(w: &mut Wave<'_, '_>, a: &Args, _: u64) {
+pub(super) fn copy(w: &mut Wave<'_, '_>, a: &Args, _: u64) {
     for lane in 0..w.lanes() {
         let value = w.word(a.src[0], lane);
         w.set_word(a.dst[0], lane, value);
@@ -245,9 +253,9 @@ fn copy(w: &mut Wave<'_, '_>, a: &Args, _: u64) {
 }
 
 /// Types of A and B, and the rows, from a mnemonic as `v_mfma_f32_32x32x8_f16`.
-fn types(d: &Decoder<'_, '_>, name: &str) -> Option<([Element; 2], usize)> {
+pub(super) fn types(d: &Decoder<'_, '_>, name: &str) -> Option<([Element; 2], usize)> {
     let wmma = name.strip_prefix("v_wmma_");
-    let rest = wmma.or_else(|| name.strip_prefix("v_mfma_"))?;
+    let rest = wmma.or_else(|| name.strip_prefix("v_mfma_")).or_else(|| name.strip_prefix("v_smfmac_"))?;
     let (result, rest) = rest.split_once('_')?;
     let [rows, columns, _] = shape(rest)?;
     let rest = rest.strip_suffix("_1k").unwrap_or(rest);
@@ -265,7 +273,7 @@ fn types(d: &Decoder<'_, '_>, name: &str) -> Option<([Element; 2], usize)> {
 }
 
 /// Rows, columns and depth at the start of a text.
-fn shape(text: &str) -> Option<[usize; 3]> {
+pub(super) fn shape(text: &str) -> Option<[usize; 3]> {
     let mut numbers = text.split(|c: char| !c.is_ascii_digit()).filter(|n| !n.is_empty());
     Some([numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?])
 }

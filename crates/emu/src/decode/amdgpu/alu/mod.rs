@@ -25,6 +25,7 @@ mod lanes;
 mod matrix;
 mod operand;
 mod packed;
+mod products;
 mod scalars;
 
 use prlx_isa::amdgpu::Family;
@@ -62,7 +63,11 @@ pub fn data(d: &mut Decoder<'_, '_>) -> Result<(), EmuError> {
             if !name.starts_with("v_accvgpr") =>
         {
             if d.inst.class() == Some(Class::Matrix) {
-                return matrix::steps(d, name, &operands);
+                return match name {
+                    _ if name.starts_with("v_mfma_f64") => products::doubles(d, name, &operands),
+                    _ if name.starts_with("v_smfmac") => products::sparse(d, name, &operands),
+                    _ => matrix::steps(d, name, &operands),
+                };
             }
             return packed::steps(d, name, &operands);
         }

@@ -1,12 +1,12 @@
 //! Hazards: instructions that follow each other too closely, as hardware does not wait by itself.
 //!
-//! `RULES` has the wait states that gfx9 needs between two instructions. gfx11 and gfx12 have hazards of
+//! The tables have the wait states that gfx9 needs between two instructions. gfx11 and gfx12 have hazards of
 //! other forms, which [`State`] follows: they end at a wait for internal counters (`s_waitcnt_depctr`, on
 //! gfx12 `s_wait_alu`). gfx1030 has none that code can run into here.
 //!
 //! A [`State`] is what instructions before a place leave behind. It grows along code ([`State::step`]), and
 //! two of them are joined where ways meet ([`State::join`]). [`State::need`] is what an instruction must wait
-//! for.
+//! for. [`Executed`] follows the instructions that a wave executes, and says which came too early.
 //!
 //! Sources: LLVM 22, `GCNHazardRecognizer.cpp` (the functions are named at the rules) and
 //! `AMDGPUWaitSGPRHazards.cpp`; AMD, "CDNA3 Instruction Set Architecture", section 4.5 (Manually Inserted
@@ -14,296 +14,38 @@
 //!
 //! # Invariants
 //! - More wait states never make a hazard.
-//! - A matrix product counts as the slowest one of its target.
+//! - The hazards of executed instructions are those that LLVM 22 knows: if a register is written twice, only
+//!   the later matrix product counts.
 //!
 //! # Limitations
 //! - Instructions whose registers are not known cause no hazard, and have none.
-//! - Hazards that only an instruction has which recorders do not insert are left out: those between two
-//!   matrix products, of LDS direct loads, `s_setreg` and `v_cmpx`, and a vector memory access behind a
-//!   binary64 matrix product on gfx90a.
+//! - These hazards are left out: LDS direct loads, `s_rfe_b64`, image instructions, and soft clauses with
+//!   XNACK.
+//! - Along executed instructions of gfx11 and gfx12, scalar instructions that read VCC are left out: LLVM
+//!   does not always wait there.
+//! - For inserted code, hazards of `v_cmpx` with `v_permlane` and between two products of gfx11 and gfx12 are
+//!   left out: recorders insert none of these instructions.
+
+mod executed;
+mod product;
+mod products;
+mod rules;
+mod traits;
 
 use super::Family::{Gfx11, Gfx12};
-use super::Target::{self, Gfx90a, Gfx942, Gfx950};
-use super::inst::table::{Access, Class};
-use super::inst::{Encoding, Field, Inst, Reg, Value};
+use super::Target::{self, Gfx90a};
+use super::inst::{Inst, Reg};
 
-/// A kind of instruction. An instruction has several.
-type Kinds = u32;
-const VALU: Kinds = 1;
-const TRANS: Kinds = 1 << 1;
-const MATRIX: Kinds = 1 << 2;
-const DOT: Kinds = 1 << 3;
-const SALU: Kinds = 1 << 4;
-const MEMORY: Kinds = 1 << 5;
-const LDS: Kinds = 1 << 6;
-const EXPORT: Kinds = 1 << 7;
-const SCALAR_MEMORY: Kinds = 1 << 8;
-const DPP: Kinds = 1 << 9;
-const READ_LANE: Kinds = 1 << 10;
-const WRITE_LANE: Kinds = 1 << 11;
-const DIV_FMAS: Kinds = 1 << 12;
-const PERMLANE: Kinds = 1 << 13;
-/// The result is moved within its register: `dst_sel` of SDWA, or the high half.
-const SHIFTED: Kinds = 1 << 14;
-/// A wait for internal counters.
-const DEPCTR: Kinds = 1 << 15;
-/// Code goes on in another function.
-const LEAVES: Kinds = 1 << 16;
-const CLAUSE: Kinds = 1 << 17;
-/// A memory access with a descriptor.
-const BUFFER: Kinds = 1 << 18;
-/// Reads or writes vector registers.
-const VECTOR: Kinds = VALU | MATRIX | MEMORY | LDS | EXPORT;
+pub use self::executed::{Early, Executed};
+use self::product::Product;
+pub use self::traits::Traits;
+use self::traits::{
+    BUFFER, CLAUSE, EXPORT, Hit, LDS, LEAVES, MATRIX, MEMORY, SA_SDST, SALU, SCALAR_MEMORY, TRANS, VA_SDST,
+    VA_VCC, VA_VDST, VALU, VCC, scalars,
+};
 
-/// Which registers of an instruction a rule is about.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Which {
-    /// Vector registers, or accumulation registers, that it reads.
-    ReadsVector,
-    WritesVector,
-    /// SGPRs and VCC that it reads.
-    ReadsScalar,
-    WritesScalar,
-    /// More than 64 bits that it stores.
-    Stores,
-    /// The SGPR that chooses the lane of `v_readlane` and `v_writelane`.
-    Lane,
-    /// EXEC, which the other instruction always reads.
-    WritesExec,
-    Any,
-}
-
-/// A hazard of gfx9.
-struct Rule {
-    what: &'static str,
-    /// Wait states that are needed, by target: gfx90a, gfx942, gfx950.
-    states: [u8; 3],
-    first: (Kinds, Kinds, Which),
-    then: (Kinds, Kinds, Which),
-}
-
-/// A rule. Of each instruction: kinds of which it has one, kinds of which it has none, and registers.
-const fn rule(
-    what: &'static str,
-    states: [u8; 3],
-    first: (Kinds, Kinds, Which),
-    then: (Kinds, Kinds, Which),
-) -> Rule {
-    Rule { what, states, first, then }
-}
-
-use Which::{Any, Lane, ReadsScalar, ReadsVector, Stores, WritesExec, WritesScalar, WritesVector};
-
-/// The hazards of gfx9 that wait states end. The function of `GCNHazardRecognizer` stands beside each.
-#[rustfmt::skip]
-const RULES: [Rule; 19] = [
-    // checkVMEMHazards
-    rule("a vector instruction writes an SGPR, and memory is accessed by it", [5; 3],
-         (VALU, 0, WritesScalar), (MEMORY, 0, ReadsScalar)),
-    // checkRWLaneHazards
-    rule("a vector instruction writes an SGPR that chooses a lane", [4; 3],
-         (VALU, 0, WritesScalar), (READ_LANE | WRITE_LANE, 0, Lane)),
-    // checkDivFMasHazards
-    rule("a vector instruction writes VCC, and v_div_fmas reads it", [4; 3],
-         (VALU, 0, WritesScalar), (DIV_FMAS, 0, ReadsScalar)),
-    // checkDPPHazards
-    rule("DPP reads a register that was written", [2; 3],
-         (VECTOR, 0, WritesVector), (DPP, 0, ReadsVector)),
-    rule("a vector instruction writes EXEC before DPP", [5; 3],
-         (VALU, 0, WritesExec), (DPP, 0, Any)),
-    // checkVALUHazardsHelper
-    rule("data of a large store are overwritten", [1, 2, 2],
-         (MEMORY, 0, Stores), (VALU, 0, WritesVector)),
-    // checkVALUHazards: hasTransForwardingHazard
-    rule("the result of a transcendental operation is read", [0, 1, 1],
-         (TRANS, 0, WritesVector), (VALU, TRANS, ReadsVector)),
-    // checkVALUHazards: hasDstSelForwardingHazard
-    rule("a result that was moved within its register is read", [0, 1, 1],
-         (SHIFTED, 0, WritesVector), (VALU, 0, ReadsVector)),
-    rule("a result that was moved within its register is overwritten", [0, 1, 1],
-         (SHIFTED, 0, WritesVector), (VALU, 0, WritesVector)),
-    // checkVALUHazards: hasVDecCoExecHazard
-    rule("a vector instruction reads an SGPR that another one wrote", [0, 2, 2],
-         (VALU, 0, WritesScalar), (VALU | MATRIX, 0, ReadsScalar)),
-    rule("a lane is read of a register that was written", [0, 1, 1],
-         (VALU, 0, WritesVector), (READ_LANE, 0, ReadsVector)),
-    rule("a vector instruction writes EXEC before a lane is read or written", [0, 4, 4],
-         (VALU, 0, WritesExec), (READ_LANE | WRITE_LANE, 0, Any)),
-    // checkMAIVALUHazards
-    rule("the result of a matrix product is read", [19, 19, 20],
-         (MATRIX, 0, WritesVector), (VECTOR, MATRIX, ReadsVector)),
-    rule("the result of a matrix product is overwritten", [19, 19, 20],
-         (MATRIX, 0, WritesVector), (VECTOR, MATRIX, WritesVector)),
-    rule("a source of a matrix product is overwritten", [15; 3],
-         (MATRIX, 0, ReadsVector), (VECTOR, MATRIX, WritesVector)),
-    rule("the result of a dot product is read", [3; 3],
-         (DOT, 0, WritesVector), (VECTOR, MATRIX, ReadsVector)),
-    // checkMAIHazards90A
-    rule("a matrix product reads a register that was written", [2; 3],
-         (VALU, DOT, WritesVector), (MATRIX, 0, ReadsVector)),
-    rule("a vector instruction writes EXEC before a matrix product", [4; 3],
-         (VALU, 0, WritesExec), (MATRIX, 0, Any)),
-    // checkPermlaneHazards
-    rule("lanes are exchanged of a register that was written", [0, 0, 2],
-         (VALU, 0, WritesVector), (PERMLANE, 0, ReadsVector)),
-];
-
-/// Wait states after which every hazard of [`RULES`] has ended.
-const MOST_STATES: u8 = 20;
 /// Vector instructions after which every hazard of gfx11 has ended that counts them.
 const MOST_VALUS: u8 = 8;
-/// Bits of `s_waitcnt_depctr` that are 0 where it waits: for results of vector instructions in VGPRs, in
-/// SGPRs and in VCC, and of scalar ones.
-const VA_VDST: u16 = 0xf000;
-const VA_SDST: u16 = 0x0e00;
-const VA_VCC: u16 = 0x0002;
-const SA_SDST: u16 = 0x0001;
-
-/// What hazards depend on, of an instruction.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Traits {
-    kinds: Kinds,
-    reads: Vec<Reg>,
-    writes: Vec<Reg>,
-    /// More than 64 bits that are stored.
-    stored: Vec<Reg>,
-    /// SGPR that chooses a lane.
-    lane: Option<Reg>,
-    /// SGPRs that it reads as a mask of lanes.
-    mask: u128,
-    /// Wait states that it takes.
-    states: u8,
-    /// What it waits for: bits of [`VA_VDST`] and the others that are 0 in it.
-    waits: u16,
-}
-
-/// The number of a scalar register in a set.
-fn number(reg: Reg) -> Option<u32> {
-    match reg {
-        Reg::S(n) if n < 106 => Some(n.into()),
-        Reg::VccLo => Some(106),
-        Reg::VccHi => Some(107),
-        Reg::Ttmp(n) if n < 16 => Some(108 + u32::from(n)),
-        _ => None,
-    }
-}
-
-const VCC: u128 = 3 << 106;
-
-fn scalars(regs: &[Reg]) -> u128 {
-    regs.iter().filter_map(|reg| number(*reg)).fold(0, |all, n| all | 1 << n)
-}
-
-impl Traits {
-    /// Those of an instruction.
-    pub fn of(inst: &Inst) -> Traits {
-        let registers = inst.registers().unwrap_or_default();
-        let name = inst.name();
-        let operands = inst.operands();
-        let of_field = |fields: &[Field]| {
-            let found = operands.iter().find(|operand| fields.contains(&operand.slot.field));
-            found.map(|operand| operand.value.registers()).unwrap_or_default()
-        };
-        let stores = matches!(inst.access(), Some(Access::Store | Access::Atomic));
-        let stored = if stores { of_field(&[Field::Data, Field::Vdata]) } else { Vec::new() };
-        let lane = (name == "v_readlane_b32" || name == "v_writelane_b32")
-            .then(|| of_field(&[Field::Src1]).first().copied())
-            .flatten();
-        let reads_mask = ["v_cndmask", "v_addc_co", "v_subb", "v_add_co_ci", "v_sub_co_ci", "v_subrev_co_ci"]
-            .iter()
-            .any(|stem| name.starts_with(stem))
-            || name.starts_with("v_div_fmas");
-        let mask = match operands.last().map(|operand| operand.value) {
-            _ if !reads_mask => 0,
-            // Forms without an operand for it read VCC.
-            Some(Value::Registers { .. }) => match scalars(&of_field(&[Field::Src2])) {
-                0 => scalars(&registers.reads) & VCC,
-                mask => mask,
-            },
-            _ => scalars(&registers.reads) & VCC,
-        };
-        let immediate = inst.get(Field::Simm16);
-        let waits = match name {
-            "s_waitcnt_depctr" | "s_wait_alu" => !(immediate as u16),
-            _ => 0,
-        };
-        let whole = [VA_VDST, VA_SDST, VA_VCC, SA_SDST].into_iter().filter(|field| waits & field == *field);
-        Traits {
-            kinds: kinds(inst),
-            states: if name == "s_nop" { (immediate as u8 & 15) + 1 } else { 1 },
-            stored: if stored.len() > 2 { stored } else { Vec::new() },
-            lane,
-            mask,
-            waits: whole.fold(0, |all, field| all | field),
-            reads: registers.reads,
-            writes: registers.writes,
-        }
-    }
-
-    fn is(&self, (some, none): (Kinds, Kinds)) -> bool {
-        self.kinds & some != 0 && self.kinds & none == 0
-    }
-
-    /// Registers of an instruction that a rule is about.
-    fn registers(&self, which: Which) -> &[Reg] {
-        match which {
-            ReadsVector | ReadsScalar => &self.reads,
-            WritesVector | WritesScalar | WritesExec => &self.writes,
-            Stores => &self.stored,
-            Lane => self.lane.as_slice(),
-            Any => &[],
-        }
-    }
-}
-
-fn kinds(inst: &Inst) -> Kinds {
-    let name = inst.name();
-    let (Some(class), Some(encoding)) = (inst.class(), inst.encoding()) else { return 0 };
-    let on_gfx9 = inst.target().family() < super::Family::Gfx10;
-    let mut out = match class {
-        Class::Valu => VALU,
-        Class::Transcendental => VALU | TRANS,
-        Class::Matrix if name.starts_with("v_accvgpr") => VALU,
-        Class::Matrix if on_gfx9 => MATRIX,
-        Class::Matrix => MATRIX | VALU,
-        Class::VectorMemory | Class::Image => MEMORY,
-        Class::Lds => LDS,
-        Class::Export => EXPORT,
-        Class::ScalarMemory => SCALAR_MEMORY,
-        _ => 0,
-    };
-    if matches!(encoding, Encoding::Sop1 | Encoding::Sop2 | Encoding::Sopc | Encoding::Sopk) {
-        out |= SALU;
-    }
-    let starts = |stem: &str| name.starts_with(stem);
-    let is = [
-        (DOT, starts("v_dot")),
-        (DPP, encoding.name().contains("dpp")),
-        (READ_LANE, starts("v_readlane") || starts("v_readfirstlane")),
-        (WRITE_LANE, starts("v_writelane")),
-        (DIV_FMAS, starts("v_div_fmas")),
-        (PERMLANE, starts("v_permlane")),
-        (DEPCTR, name == "s_waitcnt_depctr" || name == "s_wait_alu"),
-        (LEAVES, ["s_setpc_b64", "s_swappc_b64", "s_call_b64"].contains(&name)),
-        (CLAUSE, name == "s_clause"),
-        (
-            BUFFER,
-            out & MEMORY != 0 && !matches!(encoding, Encoding::Flat | Encoding::Global | Encoding::Scratch),
-        ),
-        (SHIFTED, out & VALU != 0 && moves_result(inst)),
-    ];
-    is.into_iter().filter(|(_, is)| *is).fold(out, |all, (kind, _)| all | kind)
-}
-
-/// Whether the result lands in another part of its register than the lowest bits.
-fn moves_result(inst: &Inst) -> bool {
-    const WHOLE: u32 = 6;
-    let sdwa = matches!(inst.encoding(), Some(Encoding::Vop1Sdwa | Encoding::Vop2Sdwa));
-    sdwa && inst.get(Field::DstSel) != WHOLE
-        || inst.keeps_half()
-        || inst.name().starts_with("v_cvt_scalef32") && inst.name().contains("fp4")
-}
-
 /// An instruction that was executed not long ago.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Past {
@@ -315,6 +57,8 @@ struct Past {
     valus: u8,
     /// Transcendental operations since.
     transcendental: u8,
+    /// Whether a matrix product of binary64 was executed since.
+    doubles: bool,
 }
 
 /// Scalar registers with and without the part that inserted code has in them.
@@ -358,6 +102,8 @@ pub struct Need {
     pub depctr: u16,
     /// What goes wrong without the wait, for messages.
     pub what: &'static str,
+    /// The instruction before it, if that is known, and how many wait states there are already.
+    since: Option<(u32, u8)>,
 }
 
 impl Need {
@@ -366,11 +112,19 @@ impl Need {
         self.states == 0 && self.depctr == 0
     }
 
-    fn more(&mut self, states: u8, depctr: u16, what: &'static str) {
-        if states > self.states || depctr & !self.depctr != 0 {
-            self.what = what;
+    /// So many wait states behind another instruction.
+    fn states(&mut self, states: u8, past: Past, what: &'static str) {
+        let left = states.saturating_sub(past.states);
+        if left > self.states {
+            *self = Need { states: left, what, since: Some((past.at, past.states)), ..*self };
         }
-        self.states = self.states.max(states);
+    }
+
+    fn counters(&mut self, depctr: u16, since: Option<Past>, what: &'static str) {
+        if depctr & !self.depctr != 0 {
+            self.what = what;
+            self.since = since.map(|past| (past.at, 0));
+        }
         self.depctr |= depctr;
     }
 }
@@ -380,15 +134,26 @@ pub struct Code {
     target: Target,
     lanes: u8,
     traits: Vec<Traits>,
+    /// Of each, wait states after which it has no hazard with any other.
+    longest: Vec<u8>,
     inserted: Vec<bool>,
+    /// The instructions are followed as they are executed, so that other functions are known.
+    executed: bool,
 }
 
 impl Code {
     /// Instructions in their order, each with whether it was inserted. All hazards are found if `inserted` is
     /// true of each, else those that an inserted one takes part in.
     pub fn of<'i>(target: Target, lanes: u8, insts: impl Iterator<Item = (&'i Inst, bool)>) -> Code {
-        let (traits, inserted) = insts.map(|(inst, inserted)| (Traits::of(inst), inserted)).unzip();
-        Code { target, lanes, traits, inserted }
+        let (traits, inserted): (Vec<Traits>, _) =
+            insts.map(|(inst, inserted)| (Traits::of(inst), inserted)).unzip();
+        let longest = traits.iter().map(|traits| rules::longest(target, traits)).collect();
+        Code { target, lanes, traits, longest, inserted, executed: false }
+    }
+
+    /// Instructions for [`Executed`].
+    pub fn executed<'i>(target: Target, lanes: u8, insts: impl Iterator<Item = &'i Inst>) -> Code {
+        Code { executed: true, ..Code::of(target, lanes, insts.map(|inst| (inst, true))) }
     }
 
     /// Whether code of a target can have hazards that this module knows.
@@ -419,6 +184,7 @@ impl State {
                     one.states = one.states.min(past.states);
                     one.valus = one.valus.min(past.valus);
                     one.transcendental = one.transcendental.min(past.transcendental);
+                    one.doubles |= past.doubles;
                 }
                 None => recent.push(*past),
             }
@@ -456,34 +222,39 @@ impl State {
 
     fn wait_states(&self, code: &Code, past: Past, now: &Traits, need: &mut Need) {
         let before = &code.traits[past.at as usize];
-        let target = match code.target {
-            Gfx90a => 0,
-            Gfx942 => 1,
-            Gfx950 => 2,
-            _ => return,
-        };
-        for Rule { what, states, first, then } in &RULES {
-            let states = states[target];
-            if states <= past.states || !before.is((first.0, first.1)) {
-                continue;
-            }
-            // What comes first in another function is not known.
-            let leaves = now.kinds & LEAVES != 0 && code.inserted[past.at as usize];
-            if !leaves && !now.is((then.0, then.1)) {
-                continue;
-            }
-            let exec = |reg: &Reg| matches!(reg, Reg::ExecLo | Reg::ExecHi);
-            let vector = |reg: &Reg| matches!(reg, Reg::V(_) | Reg::A(_));
-            let (a, b) = (before.registers(first.2), now.registers(then.2));
-            let meets = match first.2 {
-                WritesExec => a.iter().any(exec),
-                WritesScalar => a.iter().any(|reg| number(*reg).is_some() && (leaves || b.contains(reg))),
-                _ => a.iter().any(|reg| vector(reg) && (leaves || b.contains(reg))),
-            };
-            if meets {
-                need.more(states - past.states, 0, what);
-            }
+        // What comes first in another function is not known.
+        if !code.executed && now.kinds & LEAVES != 0 && code.inserted[past.at as usize] {
+            need.states(code.longest[past.at as usize], past, "a hazard may go on in another function");
+            return;
         }
+        rules::hits(code.target, before, now, &mut |hit| {
+            if !(code.executed && self.is_hidden(code, past, hit)) {
+                need.states(hit.states, past, hit.what);
+            }
+        });
+        let vector = |reg: &Reg| matches!(reg, Reg::V(_) | Reg::A(_)) && now.reads.contains(reg);
+        // checkMAIVALUHazards: hardware does not wait by itself then.
+        if past.doubles
+            && code.target == Gfx90a
+            && now.kinds & (MEMORY | LDS) != 0
+            && before.kinds & (VALU | MATRIX) != 0
+            && before.writes.iter().any(vector)
+        {
+            need.states(2, past, "a matrix product of binary64 is between a write and a memory access");
+        }
+    }
+
+    /// Whether a later matrix product writes the register of a hazard, or reads it where the hazard is about
+    /// that.
+    fn is_hidden(&self, code: &Code, past: Past, hit: Hit) -> bool {
+        let Some(reg) = hit.reg.filter(|_| code.traits[past.at as usize].product.is_some()) else {
+            return false;
+        };
+        self.recent.iter().filter(|other| other.states < past.states).any(|other| {
+            let other = &code.traits[other.at as usize];
+            let hides = |p: &Product| if hit.read { p.c.contains(&reg) } else { other.writes.contains(&reg) };
+            other.product.as_ref().is_some_and(hides)
+        })
     }
 
     /// gfx11: `fixVALUTransUseHazard` and, for waves of 64 lanes, `fixVALUPartialForwardingHazard`.
@@ -502,8 +273,12 @@ impl State {
             let before = past.at as usize;
             let close = past.valus <= 5 && past.transcendental <= 1;
             if close && code.traits[before].kinds & TRANS != 0 && (inserted || code.inserted[before]) {
-                need.more(0, VA_VDST, "the result of a transcendental operation is read");
+                need.counters(VA_VDST, Some(*past), "the result of a transcendental operation is read");
             }
+        }
+        if code.executed {
+            self.partly_forwarded(code, now, need);
+            return;
         }
         if code.lanes != 64 || read.len() < 2 {
             return;
@@ -518,10 +293,49 @@ impl State {
                     let between = (old.valus - exec.valus) + (exec.valus - new.valus - 1);
                     let all = [old.at, exec.at, new.at].map(|at| code.inserted[at as usize]);
                     if new.valus <= 4 && between <= 2 && (inserted || all.contains(&true)) {
-                        need.more(0, VA_VDST, "registers are read that were written before and behind EXEC");
+                        need.counters(
+                            VA_VDST,
+                            Some(*new),
+                            "registers are read that were written before and behind EXEC",
+                        );
                     }
                 }
             }
+        }
+    }
+
+    /// gfx11 with waves of 64 lanes, exactly: two operands, of which one was written before a scalar
+    /// instruction wrote EXEC and the other one behind it.
+    fn partly_forwarded(&self, code: &Code, now: &Traits, need: &mut Need) {
+        const BOTH: u8 = 2;
+        const BEHIND: u8 = 4;
+        if code.lanes != 64 || now.operands.len() < 2 {
+            return;
+        }
+        let traits = |past: &&Past| &code.traits[past.at as usize];
+        let writer = |operand: &Vec<Reg>| {
+            let writes = |past: &&Past| traits(past).writes.iter().any(|reg| operand.contains(reg));
+            let all = self.recent.iter().filter(|past| traits(past).kinds & VALU != 0).filter(writes);
+            all.min_by_key(|past| past.valus)
+        };
+        let writers: Vec<&Past> = now.operands.iter().filter_map(writer).collect();
+        let Some(first) = writers.iter().map(|past| past.valus).min() else { return };
+        let exec = self.recent.iter().filter(|past| {
+            let writes = |reg: &Reg| matches!(reg, Reg::ExecLo | Reg::ExecHi);
+            traits(past).kinds & SALU != 0 && traits(past).writes.iter().any(writes) && past.valus > first
+        });
+        let Some(exec) = exec.map(|past| past.valus).min() else { return };
+        let old = writers.iter().filter(|past| past.valus >= exec).map(|past| past.valus).min();
+        let new = writers.iter().filter(|past| past.valus < exec).min_by_key(|past| past.valus);
+        if let (Some(old), Some(new)) = (old, new)
+            && new.valus <= BEHIND
+            && (old - exec) + (exec - new.valus - 1) <= BOTH
+        {
+            need.counters(
+                VA_VDST,
+                Some(**new),
+                "registers are read that were written before and behind EXEC",
+            );
         }
     }
 
@@ -530,13 +344,21 @@ impl State {
         let what = "an SGPR is read that was written behind a read by a vector instruction";
         let wait = |need: &mut Need, set: u128, own: u16| {
             let fields = if set & VCC != 0 && own == VA_SDST { VA_VCC } else { 0 };
-            need.more(0, fields | if set & !VCC != 0 || own == SA_SDST { own } else { 0 }, what);
+            need.counters(fields | if set & !VCC != 0 || own == SA_SDST { own } else { 0 }, None, what);
         };
         let (vector, scalar) = (now.kinds & VALU != 0, now.kinds & SALU != 0);
         let of = |pending: Scalars, set: u128| set & if inserted { pending.all } else { pending.inserted };
         // A callee does not know of them. A wait must not break a clause.
-        let all = now.kinds & LEAVES != 0 && code.target.family() == Gfx12 || now.kinds & CLAUSE != 0;
-        let set = if all { u128::MAX } else { scalars(&now.reads) };
+        let leaves = now.kinds & LEAVES != 0 && code.target.family() == Gfx12;
+        let all = !code.executed && (leaves || now.kinds & CLAUSE != 0);
+        let mut set = if all { u128::MAX } else { scalars(&now.reads) };
+        // Where a function returns, hardware takes the address in time. LLVM does not always wait where a
+        // scalar instruction reads VCC.
+        if code.executed && now.kinds & LEAVES != 0 {
+            set = 0;
+        } else if code.executed && scalar {
+            set &= !VCC;
+        }
         let on_gfx11 = code.target.family() == Gfx11;
         if all || vector || scalar || on_gfx11 {
             let late = of(self.by_scalar, set);
@@ -555,7 +377,6 @@ impl State {
     /// Waits for as much.
     pub fn wait(&mut self, need: Need) {
         self.recent.iter_mut().for_each(|past| past.states = past.states.saturating_add(need.states));
-        self.recent.retain(|past| past.states < MOST_STATES);
         self.waited(need.depctr);
     }
 
@@ -580,9 +401,13 @@ impl State {
         let (now, inserted) = (&code.traits[at], code.inserted[at]);
         let family = code.target.family();
         if family < super::Family::Gfx10 {
-            self.recent.iter_mut().for_each(|past| past.states = past.states.saturating_add(now.states));
-            self.recent.retain(|past| past.states < MOST_STATES);
-            if now.kinds & VECTOR != 0 {
+            let double = now.product.as_ref().is_some_and(|product| product.double);
+            self.recent.retain_mut(|past| {
+                past.states = past.states.saturating_add(now.states);
+                past.doubles |= double;
+                past.states < code.longest[past.at as usize]
+            });
+            if code.longest[at] > 0 {
                 self.note(at);
             }
             return;
@@ -607,7 +432,7 @@ impl State {
         if code.tracks_scalars() {
             self.step_scalars(code, now, inserted);
         }
-        if now.kinds & LEAVES != 0 && family == Gfx12 {
+        if now.kinds & LEAVES != 0 && family == Gfx12 && !code.executed {
             // A callee may have read every SGPR.
             self.read.all = u128::MAX;
         }
@@ -615,15 +440,17 @@ impl State {
 
     fn note(&mut self, at: usize) {
         let at = at as u32;
-        self.recent.retain(|past| past.at != at);
-        self.recent.push(Past { at, states: 0, valus: 0, transcendental: 0 });
-        self.recent.sort_unstable();
+        let new = Past { at, states: 0, valus: 0, transcendental: 0, doubles: false };
+        match self.recent.binary_search_by_key(&at, |past| past.at) {
+            Ok(place) => self.recent[place] = new,
+            Err(place) => self.recent.insert(place, new),
+        }
     }
 
     fn step_scalars(&mut self, code: &Code, now: &Traits, inserted: bool) {
         let on_gfx12 = code.target.family() == Gfx12;
         let (vector, scalar) = (now.kinds & VALU != 0, now.kinds & SALU != 0);
-        let written = scalars(&now.writes);
+        let written = if code.executed && now.kinds & LEAVES != 0 { 0 } else { scalars(&now.writes) };
         if !vector && !scalar {
             if !on_gfx12 {
                 // What loads write is waited for.
@@ -774,7 +601,7 @@ mod tests {
         assert_eq!(last(Gfx942, 64, &[address[0], &[0xbf80_0001], address[1]]).0, 3);
         // v_mfma_f32_32x32x8_f16 a[0:15], v[0:1], v[2:3], a[0:15]; v_accvgpr_read_b32 v4, a3
         let product: [&[u32]; 2] = [&[0xd3cc_8000, 0x0402_0500], &[0xd3d8_4004, 0x1800_0103]];
-        assert_eq!([Gfx90a, Gfx942, Gfx950].map(|target| last(target, 64, &product).0), [19, 19, 20]);
+        assert_eq!([Gfx90a, Gfx942, Gfx950].map(|target| last(target, 64, &product).0), [19, 11, 12]);
     }
 
     #[test]
