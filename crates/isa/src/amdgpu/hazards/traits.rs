@@ -149,7 +149,8 @@ impl Traits {
         let stores = matches!(inst.access(), Some(Access::Store | Access::Atomic));
         // A buffer store with an SGPR in its address takes its data in time.
         let buffer = matches!(inst.encoding(), Some(Encoding::Mubuf | Encoding::Mtbuf));
-        let stores = stores && !(buffer && !of_field(&[Field::Soffset]).is_empty());
+        let in_time = buffer && !of_field(&[Field::Soffset]).is_empty();
+        let stores = stores && !in_time;
         let stored = if stores { of_field(&[Field::Data, Field::Vdata]) } else { Vec::new() };
         let lane = (name == "v_readlane_b32" || name == "v_writelane_b32")
             .then(|| of_field(&[Field::Src1]).first().copied())
