@@ -136,7 +136,7 @@ mod tests {
     fn items(text: &str) -> Vec<LaunchKey> {
         let item = |w: &str| LaunchKey {
             kernel: w.as_bytes()[0].into(),
-            dimensions: w.bytes().nth(2).unwrap_or(0).into(),
+            dimensions: w.as_bytes().get(2).copied().unwrap_or(0).into(),
             digest: w.bytes().fold(0, |n, b| n * 256 + u64::from(b)),
         };
         text.split_whitespace().map(item).collect()

@@ -121,23 +121,23 @@ fn sparse(name: &str, [m, k, bits]: [usize; 3], write: fn(i32) -> u32, set: u32)
                 a[at / per][lane] |= write(value) << (bits * (at % per));
             }
         }
-        for column in 0..k {
+        for (column, element) in right[i].iter_mut().enumerate() {
             let (lane, at, value) = (i + m * (column / each), column % each, small());
-            right[i][column] = value;
+            *element = value;
             b[at / per][lane] |= write(value) << (bits * (at % per));
         }
     }
     let number = |v: i32| if name.contains("_i32_") { v as u32 } else { (v as f32).to_bits() };
     let mut old = vec![vec![0; 64]; m * m / 64];
     let mut want = old.clone();
-    for i in 0..m {
-        for j in 0..m {
+    for (i, row) in left.iter().enumerate() {
+        for (j, column) in right.iter().enumerate() {
             let (register, lane) = match m {
                 32 => (4 * (i / 8) + i % 4, 32 * (i / 4 % 2) + j),
                 _ => (i % 4, 16 * (i / 4) + j),
             };
             let first = small() * 5;
-            let sum: i32 = (0..k).map(|k| left[i][k] * right[j][k]).sum();
+            let sum: i32 = row.iter().zip(column).map(|(x, y)| x * y).sum();
             (old[register][lane], want[register][lane]) = (number(first), number(first + sum));
         }
     }
