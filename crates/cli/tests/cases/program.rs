@@ -364,7 +364,7 @@ fn runs_are_put_together() -> Result<(), Failed> {
     assert_eq!((&outcomes[0]["launches"], &found["runs"]), (&2.into(), &9.into()));
     // Of each outcome one recording was kept while it ran, and nothing after.
     assert_eq!(fs::read_dir(&here)?.count(), 1);
-    let (code, out, _) = repeat("5", &["--keep", "kept"])?;
+    let (code, out, _) = repeat("5", &["--keep", "kept", "--level", "path"])?;
     assert_eq!(fs::read_dir(here.join("kept"))?.count(), 5);
     // What was not recorded is never the same; here, nothing was.
     assert_eq!(code, Some(3), "{out}");
@@ -372,6 +372,10 @@ fn runs_are_put_together() -> Result<(), Failed> {
         out.starts_with("unknown  the same outcome in all 5 runs, but not everything was compared"),
         "{out}"
     );
+    // By default, memory behind launches that were not recorded is digested.
+    let (code, out, _) = repeat("5", &[])?;
+    assert_eq!(code, Some(1), "{out}");
+    assert!(out.starts_with("differs  2 outcomes in 5 runs") && out.contains("culprit launch 1, j"), "{out}");
     let (code, _, err) = repeat("5", &["--keep", "kept"])?;
     assert_eq!(code, Some(2));
     assert!(err.contains("is not empty"), "{err}");
