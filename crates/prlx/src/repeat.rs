@@ -106,8 +106,8 @@ impl Group {
 pub fn repeat(subject: &Subject, options: &RepeatOptions, monitor: &Monitor<'_>) -> Result<Repeats> {
     let folder = RecordingFolder::create(options.keep.as_deref(), "repeat")?;
     let runner = Runner::new(subject, options, &folder)?;
-    let groups = runner.run_all(&folder, monitor)?;
-    runner.compare(groups, &folder, monitor)
+    let groups = runner.run_all(monitor)?;
+    runner.compare(groups, monitor)
 }
 
 /// Runs the subject, once at a time.
@@ -116,6 +116,8 @@ struct Runner<'a> {
     /// What the user calls the subject.
     name: String,
     options: &'a RepeatOptions,
+    /// Where recordings go.
+    folder: &'a Path,
 }
 
 /// The subject, loaded.
@@ -125,7 +127,7 @@ enum Source<'a> {
 }
 
 impl<'a> Runner<'a> {
-    fn new(subject: &'a Subject, options: &'a RepeatOptions, folder: &Path) -> Result<Runner<'a>> {
+    fn new(subject: &'a Subject, options: &'a RepeatOptions, folder: &'a Path) -> Result<Runner<'a>> {
         let (source, name) = match subject {
             Subject::LaunchFile(file) => {
                 let job = record::load(file, &options.device)?;
@@ -136,17 +138,17 @@ impl<'a> Runner<'a> {
                 (Source::Program(command, Supervisor::new()?, TunerChoices::below(folder)?), words.join(" "))
             }
         };
-        Ok(Runner { source, name, options })
+        Ok(Runner { source, name, options, folder })
     }
 
     /// Makes all runs; returns the groups, the most frequent first.
-    fn run_all(&self, folder: &Path, monitor: &Monitor<'_>) -> Result<Vec<Group>> {
+    fn run_all(&self, monitor: &Monitor<'_>) -> Result<Vec<Group>> {
         let keep = self.options.keep.is_some();
         let activity = monitor.steps(self.options.runs, "running");
         let mut groups: Vec<Group> = Vec::new();
         for n in 0..self.options.runs {
             monitor.check()?;
-            let recording = folder.join(format!("run-{n}.prlx"));
+            let recording = self.folder.join(format!("run-{n}.prlx"));
             let (failure, printed) = self.run(n, &recording, monitor)?;
             let (digest, launches) = Session::open(&recording)?.root();
             let key = OutcomeKey { digest, failure };
@@ -246,53 +248,45 @@ impl<'a> Runner<'a> {
     }
 
     /// Compares the first runs of two outcomes. On the CPU device, both are made again, so that the report
-    /// has operands and causes. Otherwise their recordings are compared.
+    /// has operands and causes. Otherwise their recordings are compared, and a program runs again where these
+    /// leave doubt: hashes alone do not tell a difference, as the order of atomics may be all that differs,
+    /// and they know nothing of what sums by atomics left.
     fn diff(&self, a: &Group, b: &Group, monitor: &Monitor<'_>) -> Result<Report> {
         let names = [a, b].map(|g| self.run_name(g.first_run()));
         let options = self.compare_options();
+        if let Source::LaunchFile(job) = &self.source
+            && self.on_cpu_device()
+            && a.first_run() != b.first_run()
+        {
+            let jobs = [a, b].map(|g| self.job_of_run(job, g.first_run()));
+            return Ok(compare_launch_files(&jobs, names, &options, monitor)?.report);
+        }
+        let sides = [Session::open(&a.recording)?, Session::open(&b.recording)?];
+        let selection = &self.options.selection;
+        let diff = DiffOptions { digest_differences: !options.survey, ..options.diff.clone() };
+        let report =
+            diff_sessions(&sides, names.clone(), (&[], &selection.part), diff, None, monitor)?.report;
         match &self.source {
-            Source::LaunchFile(job) if self.on_cpu_device() && a.first_run() != b.first_run() => {
-                let jobs = [a, b].map(|g| self.job_of_run(job, g.first_run()));
-                Ok(compare_launch_files(&jobs, names, &options, monitor)?.report)
+            Source::Program(command, supervisor, choices)
+                if options.survey && report.verdict != Verdict::Same =>
+            {
+                let folder = &self.folder.join(format!("runs-{}-{}", a.first_run(), b.first_run()));
+                fs::create_dir_all(folder)?;
+                let pair = RunPair { command, supervisor, choices, sides, names, folder };
+                compare_runs(pair, selection, &options, monitor)
             }
-            _ => {
-                let sides = [Session::open(&a.recording)?, Session::open(&b.recording)?];
-                let diff = DiffOptions { digest_differences: !self.options.survey, ..options.diff };
-                Ok(diff_sessions(&sides, names, (&[], &self.options.selection.part), diff, None, monitor)?
-                    .report)
-            }
+            _ => Ok(report),
         }
     }
 
-    /// Compares the first runs of two outcomes of a program, which runs again as often as it takes.
-    fn look_closer(
-        &self,
-        a: &Group,
-        b: &Group,
-        folder: &Path,
-        monitor: &Monitor<'_>,
-    ) -> Result<Option<Report>> {
-        let Source::Program(command, supervisor, choices) = &self.source else { return Ok(None) };
-        let folder = &folder.join(format!("runs-{}-{}", a.first_run(), b.first_run()));
-        fs::create_dir_all(folder)?;
-        let sides = [Session::open(&a.recording)?, Session::open(&b.recording)?];
-        let names = [a, b].map(|g| self.run_name(g.first_run()));
-        let pair = RunPair { command, supervisor, choices, sides, names, folder };
-        compare_runs(pair, &self.options.selection, &self.compare_options(), monitor).map(Some)
-    }
-
     /// Compares each outcome with the first, and joins those that turn out to be the same.
-    fn compare(&self, mut groups: Vec<Group>, folder: &Path, monitor: &Monitor<'_>) -> Result<Repeats> {
+    fn compare(&self, mut groups: Vec<Group>, monitor: &Monitor<'_>) -> Result<Repeats> {
         let mut first = groups.remove(0);
         let (mut rest, mut compared) = (Vec::new(), 0);
         for mut g in groups {
             if compared < COMPARED_OUTCOMES {
                 monitor.check()?;
-                let mut report = self.diff(&first, &g, monitor)?;
-                if self.options.survey && report.verdict != Verdict::Same {
-                    // Hashes alone do not tell a difference: the order of atomics may be all that differs.
-                    report = self.look_closer(&first, &g, folder, monitor)?.unwrap_or(report);
-                }
+                let report = self.diff(&first, &g, monitor)?;
                 if report.verdict == Verdict::Same && g.key.failure == first.key.failure {
                     first.outcome.runs += g.outcome.runs;
                     first.outcome.other_digests += g.outcome.runs;
@@ -311,11 +305,7 @@ impl<'a> Runner<'a> {
             }
             rest.push(g);
         }
-        let mut alone = if rest.is_empty() { Some(self.diff(&first, &first, monitor)?) } else { None };
-        if self.options.survey && alone.as_ref().is_some_and(|report| report.verdict != Verdict::Same) {
-            // What sums by atomics left, hashes do not tell.
-            alone = self.look_closer(&first, &first, folder, monitor)?.or(alone);
-        }
+        let alone = if rest.is_empty() { Some(self.diff(&first, &first, monitor)?) } else { None };
         let of_group = |g: &Group| {
             let known = g.outcome.report.as_ref().map_or(Verdict::Unknown, |r| r.verdict);
             if g.key.failure == first.key.failure { known } else { Verdict::Differs }

@@ -73,6 +73,11 @@ impl Cfg {
         self.dominated.get(block.index()).map_or(0, |(enter, _)| *enter)
     }
 
+    /// The innermost loop of a block, as an index into `loops`.
+    pub fn innermost_loop(&self, block: BlockId) -> Option<usize> {
+        self.innermost.get(block.index()).copied().flatten()
+    }
+
     /// Whether a path leads from the entry to a block.
     pub fn reaches(&self, block: BlockId) -> bool {
         self.dominated.get(block.index()).is_some_and(|(enter, leave)| enter < leave)

@@ -154,12 +154,12 @@ impl Known {
         let first = part == BlockId(0);
         let kernel = body.function.kind == FunctionKind::Kernel;
         let loops = &body.graph.loops;
-        let innermost = |part: BlockId| body.graph.innermost.get(part.index()).copied().flatten();
         // Loops around a loop that has both have both as well.
-        let leaves = |from: BlockId| innermost(from).is_some_and(|l| !loops[l].contains(part));
+        let leaves =
+            |from: BlockId| body.graph.innermost_loop(from).is_some_and(|l| !loops[l].contains(part));
         let along = |from: &BlockId| self.end[from.index()] && !leaves(*from);
         let ways = from.len() + usize::from(first);
-        let one_way = match innermost(part).map(|l| &loops[l]).filter(|l| l.header == part) {
+        let one_way = match body.graph.innermost_loop(part).map(|l| &loops[l]).filter(|l| l.header == part) {
             Some(l) => !l.irreducible && ways == 2 && from.iter().filter(|b| l.contains(**b)).count() == 1,
             None => ways == 1,
         };

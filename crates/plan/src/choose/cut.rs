@@ -168,7 +168,7 @@ impl Form<'_> {
 
 /// How often an instruction runs.
 fn often(body: &Body<'_>, at: InstId) -> u64 {
-    let innermost = body.graph.innermost.get(body.part_of(at).index()).copied().flatten();
+    let innermost = body.graph.innermost_loop(body.part_of(at));
     let around = std::iter::successors(innermost, |l| body.graph.loops[*l].parent);
     LOOP.pow(around.take(8).count() as u32)
 }

@@ -62,7 +62,7 @@ fn trip(body: &Body<'_>, choice: &Choice, l: usize) -> Option<Trip> {
     };
     let mut deciding = this.exits.iter().map(|e| e.0).filter(|from| decides(*from));
     let (Some(from), None) = (deciding.next(), deciding.next()) else { return None };
-    let innermost = |b: BlockId| body.graph.innermost.get(b.index()).copied().flatten();
+    let innermost = |b: BlockId| body.graph.innermost_loop(b);
     if this.irreducible
         || innermost(from) != Some(l)
         || !this.latches.iter().all(|&b| body.graph.dominates(from, b))
@@ -165,7 +165,7 @@ fn counted(body: &Body<'_>, l: usize, trip: &Trip, meets: InstId) -> Option<Coun
         else {
             return None;
         };
-        let innermost = body.graph.innermost.get(body.part_of(add).index()).copied().flatten();
+        let innermost = body.graph.innermost_loop(body.part_of(add));
         if reg != from || innermost != Some(l) {
             return None;
         }
@@ -229,8 +229,9 @@ pub(crate) fn meets(
     while this.contains(at) || !passed(at) {
         at = body.graph.ipdom.get(at.index()).copied().flatten()?;
     }
-    let around = |b: BlockId| body.graph.innermost.get(b.index()).copied().flatten();
-    if around(at) != this.parent || this.parent.is_some_and(|p| body.graph.loops[p].header == at) {
+    if body.graph.innermost_loop(at) != this.parent
+        || this.parent.is_some_and(|p| body.graph.loops[p].header == at)
+    {
         return None;
     }
     let mut between: Vec<BlockId> = Vec::new();

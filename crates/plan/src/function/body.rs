@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
 use prlx_isa::cfg::Cfg;
-use prlx_isa::dataflow::{self, Decision, Def, DefUse, Seen, SteerKind};
+use prlx_isa::dataflow::{self, Decision, Def, DefUse, Seen, SteerKind, ValueNode};
 use prlx_isa::view::{
     Block, BlockId, Class, FuncId, Function, Guard, Inst, InstId, LocId, Module, Operand, Reg, Role, Space,
     Type,
@@ -390,35 +390,39 @@ impl SeenOnce {
     }
     /// The definitions of `reg` that `at` sees, but those in values that were looked at before.
     pub fn defs(&mut self, body: &Body<'_>, at: InstId, reg: Reg) -> Vec<InstId> {
-        let mut defs = Vec::new();
-        let mut work = match body.flow.seen(at, reg) {
+        match body.flow.seen(at, reg) {
             Seen::Nothing => Vec::new(),
-            Seen::Inst(def) => return vec![def],
-            Seen::Value(v) => vec![v],
-        };
-        while let Some(v) = work.pop() {
-            if !std::mem::replace(&mut self.0[v as usize], true) {
-                let node = body.flow.value(v);
-                defs.extend(node.defs);
-                work.extend(node.from);
-            }
+            Seen::Inst(def) => vec![def],
+            Seen::Value(seen) => self.walk(body, seen, |node| (node.defs, node.from)),
         }
-        defs
     }
 
     /// The instructions that see what `at` writes to `reg`, but those that see it in values that were looked
     /// at before.
     pub fn uses(&mut self, body: &Body<'_>, at: InstId, reg: Reg) -> Vec<InstId> {
-        let Some(made) = body.flow.made_by(at, reg) else { return body.uses(at, reg) };
-        let (mut uses, mut work) = (Vec::new(), vec![made]);
+        match body.flow.made_by(at, reg) {
+            None => body.uses(at, reg),
+            Some(made) => self.walk(body, made, |node| (node.users, node.onward)),
+        }
+    }
+
+    /// The instructions of a value and of all that follow from it, by what `of` gives: the instructions of
+    /// one, and the values behind it.
+    fn walk<'b>(
+        &mut self,
+        body: &'b Body<'_>,
+        from: u32,
+        of: impl Fn(ValueNode<'b>) -> (&'b [InstId], &'b [u32]),
+    ) -> Vec<InstId> {
+        let (mut found, mut work) = (Vec::new(), vec![from]);
         while let Some(v) = work.pop() {
             if !std::mem::replace(&mut self.0[v as usize], true) {
-                let node = body.flow.value(v);
-                uses.extend(node.users);
-                work.extend(node.onward);
+                let (insts, onward) = of(body.flow.value(v));
+                found.extend(insts);
+                work.extend(onward);
             }
         }
-        uses
+        found
     }
 }
 

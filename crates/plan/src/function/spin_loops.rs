@@ -48,8 +48,8 @@ pub(crate) fn asking_parts(body: &Body<'_>) -> Vec<bool> {
 
 /// What holds of the innermost loop of each part, by loop; `false` outside of loops.
 fn by_part(body: &Body<'_>, loops: &[bool]) -> Vec<bool> {
-    let innermost = |part: usize| body.graph.innermost.get(part).copied().flatten();
-    (0..body.parts.len()).map(|part| innermost(part).is_some_and(|l| loops[l])).collect()
+    let holds = |part: usize| body.graph.innermost_loop(BlockId(part as u32)).is_some_and(|l| loops[l]);
+    (0..body.parts.len()).map(holds).collect()
 }
 
 /// By part of the body: whether its branch goes around a loop that only asks (`asking`, by part), by what it
@@ -248,7 +248,7 @@ fn is_walk(body: &Body<'_>, l: usize, asks: &[bool]) -> bool {
     }
     let told = |i: InstId| {
         let inst = body.inst(i);
-        let innermost = body.graph.innermost.get(inst.block.index()).copied().flatten();
+        let innermost = body.graph.innermost_loop(inst.block);
         inst.class == Class::Load && points::shared_memory(inst) && innermost.is_some_and(|l| asks[l])
     };
     let branches =

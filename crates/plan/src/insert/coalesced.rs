@@ -51,7 +51,9 @@ pub(crate) fn coalesced(
     }
     let counts: BTreeSet<InstId> =
         trips.iter().flat_map(|t| t.meets.into_iter().chain(t.others.iter().map(|o| o.0))).collect();
-    let counted = |insts: Range<u32>| counts.range(InstId(insts.start)..InstId(insts.end)).next().is_some();
+    let any_in = |these: &BTreeSet<InstId>, insts: Range<u32>| {
+        these.range(InstId(insts.start)..InstId(insts.end)).next().is_some()
+    };
     let mut told: BTreeSet<InstId> = counts.clone();
     let mut in_part: Vec<Vec<usize>> = vec![Vec::new(); body.parts.len()];
     for (i, p) in points.iter().enumerate().filter(|(i, _)| taken[*i]) {
@@ -71,11 +73,11 @@ pub(crate) fn coalesced(
         if guard.reg != body.decisions[d].reg
             || to == other
             || !part.insts.contains(&at.0)
-            || told.range(InstId(between.start)..InstId(between.end)).next().is_some()
+            || any_in(&told, between.clone())
         {
             continue;
         }
-        let inner = |part: BlockId| body.graph.innermost.get(part.index()).copied().flatten();
+        let inner = |part: BlockId| body.graph.innermost_loop(part);
         for (to, negate) in [(other, !guard.negate), (to, guard.negate)] {
             if ways[to.index()] != 1 || to == BlockId(0) || inner(to) != inner(p.part) {
                 continue;
@@ -100,7 +102,7 @@ pub(crate) fn coalesced(
                     !waits && written(inst).iter().all(|reg| !own.contains(reg) && *reg != guard.reg)
                 });
                 let readable = |at| event_site::unreadable(body, &windows, at, value.as_slice()).is_none();
-                if !kept || !readable(at) || !readable(here) || counted(before..here.0 + 1) {
+                if !kept || !readable(at) || !readable(here) || any_in(&counts, before..here.0 + 1) {
                     break;
                 }
                 out[i] = Some(BranchEvent { point, of });

@@ -27,7 +27,7 @@ pub(super) fn places(body: &Body<'_>, found: &[(u32, PlacedMarker)]) -> Vec<At> 
     let mut marked = vec![false; graph.loops.len()];
     for (_, f) in found {
         let (At::Before(at) | At::After(at)) = f.at else { continue };
-        let mut around = innermost(body, body.inst(at).block);
+        let mut around = body.graph.innermost_loop(body.inst(at).block);
         while let Some(l) = around {
             marked[l] = true;
             around = graph.loops[l].parent;
@@ -36,30 +36,26 @@ pub(super) fn places(body: &Body<'_>, found: &[(u32, PlacedMarker)]) -> Vec<At> 
     let mut all: Vec<BlockId> = Vec::new();
     for i in (0..body.function.insts.len() as u32).map(InstId).filter(|i| waits(body.inst(*i))) {
         let block = body.inst(i).block;
-        let around = std::iter::successors(innermost(body, block), |l| graph.loops[*l].parent);
+        let around = std::iter::successors(body.graph.innermost_loop(block), |l| graph.loops[*l].parent);
         match around.take_while(|l| !marked[*l]).last() {
             None => all.push(block),
             Some(quiet) => all.extend(entries(body, quiet)),
         }
     }
-    all.retain(|block| innermost(body, *block).is_some_and(|l| marked[l]));
+    all.retain(|block| body.graph.innermost_loop(*block).is_some_and(|l| marked[l]));
     all.sort_unstable();
     all.dedup();
     let behind = |block: &BlockId| {
         all.iter().any(|other| {
             other != block
                 && graph.dominates(*other, *block)
-                && innermost(body, *other) == innermost(body, *block)
+                && body.graph.innermost_loop(*other) == body.graph.innermost_loop(*block)
         })
     };
     let begin = |block: &BlockId| {
         body.parts[block.index()].insts.clone().next().map(|first| At::Before(InstId(first)))
     };
     all.iter().filter(|block| !behind(block)).filter_map(begin).collect()
-}
-
-fn innermost(body: &Body<'_>, block: BlockId) -> Option<usize> {
-    body.graph.innermost.get(block.index()).copied().flatten()
 }
 
 /// Whether lanes stay at an instruction until something has happened. Not products of warp groups: branches

@@ -469,6 +469,6 @@ fn constant(code: &Code, temp: usize) -> Option<u64> {
 
 /// How many loops a part is in.
 fn depth(body: &Body<'_>, part: BlockId) -> u32 {
-    let innermost = body.graph.innermost.get(part.index()).copied().flatten();
+    let innermost = body.graph.innermost_loop(part);
     innermost.and_then(|l| body.graph.loops.get(l)).map_or(0, |l| l.depth)
 }

@@ -224,23 +224,25 @@ fn add(w: &mut Wave<'_, '_>, a: &Args, _: u64) {
     let bits = ta.bits();
     for lane in 0..lanes {
         let (block, row, column) = part.place(lane, lanes);
-        let old = w.word(a.src[2], lane);
-        let (mut sum, mut total) = (f32::from_bits(old), old as i32);
+        let mut sum = w.word(a.src[2], lane);
         for group in 0..groups {
             let first = |block: usize| part.rows * (block * groups + group);
             let x = w.word(a.src[0], first(part.block_of_a(block)) + row);
             let y = w.word(a.src[1], part.lane_of_b(first(block) + column));
             for n in 0..32 / bits {
-                let (x, y) = (x >> (n * bits), y >> (n * bits));
-                if ta.is_integer() {
-                    total = total.wrapping_add(ta.integer(x).wrapping_mul(tb.integer(y)));
-                } else {
-                    sum = ta.float(x).mul_add(tb.float(y), sum);
-                }
+                sum = add_product([ta, tb], sum, [x >> (n * bits), y >> (n * bits)]);
             }
         }
-        let new = if ta.is_integer() { total as u32 } else { sum.to_bits() };
-        w.set_word(a.dst[0], lane, new);
+        w.set_word(a.dst[0], lane, sum);
+    }
+}
+
+/// A sum of 32 bits with the product of two elements added, which are in the low bits.
+pub(super) fn add_product([ta, tb]: [Element; 2], sum: u32, [x, y]: [u32; 2]) -> u32 {
+    if ta.is_integer() {
+        sum.wrapping_add(ta.integer(x).wrapping_mul(tb.integer(y)) as u32)
+    } else {
+        ta.float(x).mul_add(tb.float(y), f32::from_bits(sum)).to_bits()
     }
 }
 

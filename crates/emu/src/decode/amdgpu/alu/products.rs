@@ -26,7 +26,7 @@ use prlx_isa::amdgpu::inst::{Field, Operand};
 use prlx_lanes::Args;
 
 use super::super::decoder::Decoder;
-use super::matrix::{copy, element, element_number, shape, types};
+use super::matrix::{add_product, copy, element, element_number, shape, types};
 use crate::code::{NO_GUARD, Op, Wave};
 use crate::decode::binder::PlaneKind;
 use crate::error::{EmuError, unsupported};
@@ -128,8 +128,7 @@ fn add_sparse(w: &mut Wave<'_, '_>, a: &Args, _: u64) {
             32 => 8 * (register / 4) + 4 * high + register % 4,
             _ => 4 * high + register,
         };
-        let old = w.word(a.dst[0], lane);
-        let (mut sum, mut total) = (f32::from_bits(old), old as i32);
+        let mut sum = w.word(a.dst[0], lane);
         for group in 0..lanes / rows {
             let place = |at: usize| at + rows * group;
             let x = w.word(a.src[0], place(row));
@@ -138,16 +137,11 @@ fn add_sparse(w: &mut Wave<'_, '_>, a: &Args, _: u64) {
             for n in 0..per {
                 // Of each four columns, two have elements.
                 let column = n / 2 * 4 + (indices >> (2 * n) & 3) as usize;
-                let (x, y) = (x >> (n as u32 * bits), y[column / per] >> ((column % per) as u32 * bits));
-                if ta.is_integer() {
-                    total = total.wrapping_add(ta.integer(x).wrapping_mul(tb.integer(y)));
-                } else {
-                    sum = ta.float(x).mul_add(tb.float(y), sum);
-                }
+                let y = y[column / per] >> ((column % per) as u32 * bits);
+                sum = add_product([ta, tb], sum, [x >> (n as u32 * bits), y]);
             }
         }
-        let new = if ta.is_integer() { total as u32 } else { sum.to_bits() };
-        w.set_word(a.dst[0], lane, new);
+        w.set_word(a.dst[0], lane, sum);
     }
 }
 
