@@ -59,7 +59,7 @@ pub use job::Job;
 pub use launch_file::{
     CapturedBuffer, CapturedLaunch, CompilerOptions, Files, LAUNCH_FILE, Language, MODULE_FORMATS,
     ModuleError, ModuleFormat, ParamUse, after_file, compile_cuda, compile_hip, hip_compiler, is_partial,
-    param_uses, param_uses_amd, quoted, short_name,
+    param_uses, param_uses_amd, quoted, short_name, source_names,
 };
 pub use prlx_trace::element;
 pub use record::{

@@ -22,14 +22,14 @@ use prlx_driver::session::KernelPattern;
 use prlx_driver::signature::{Signature, cluster_unit, limit};
 use prlx_driver::{
     CompilerOptions, Error, ErrorKind, Job, Language, ParamUse, compile_cuda, compile_hip, element,
-    param_uses, param_uses_amd, quoted, short_name,
+    param_uses, param_uses_amd, quoted, short_name, source_names,
 };
 use prlx_isa::amdgpu::object::{self, ValueKind};
 use prlx_isa::ptx;
 use prlx_isa::view::{Function, Module, Space};
 use prlx_trace::Dim3;
 use prlx_trace::kernel::{Param, Scalar};
-use prlx_trace::names::display_name;
+use prlx_trace::names::{display_name, file_name};
 
 use crate::code;
 use crate::device::{Device, DeviceOptions};
@@ -91,6 +91,7 @@ pub fn launch_template(
         Some(amd) => amd.uses(&signature, function),
         None => function.map(|f| param_uses(&module, f, &text)).unwrap_or_default(),
     };
+    let names = parameter_names(code, &module, &signature);
     let extracted = image.filter(|_| amd.is_none()).map(|_| output.with_extension("ptx"));
     let arch = amd.as_ref().and_then(|amd| amd.arch.as_deref());
     let place = relative(extracted.as_deref().unwrap_or(code), output);
@@ -100,8 +101,8 @@ pub fn launch_template(
     for block in blocks(&signature, amd.is_some()) {
         let mut out = String::new();
         head(&mut out, &signature, (&place, arch), &name, block, shared);
-        for (i, param) in signature.params.iter().enumerate() {
-            argument(&mut out, &signature, param, uses.get(i).cloned().unwrap_or_default());
+        for (i, (param, name)) in signature.params.iter().zip(&names).enumerate() {
+            argument(&mut out, name, param, uses.get(i).cloned().unwrap_or_default());
         }
         let failure = trial(&name, &out, &content)?;
         let works = failure.is_none();
@@ -330,9 +331,20 @@ fn blocks(signature: &Signature, amd: bool) -> Vec<Dim3> {
     allowed
 }
 
+/// The names of the parameters: those in the source if it tells, or else those in the module.
+fn parameter_names(code: &Path, module: &Module, signature: &Signature) -> Vec<String> {
+    let folder = code.parent().unwrap_or(Path::new(""));
+    let text = |path: &str| {
+        let beside = folder.join(file_name(path));
+        [Path::new(path), &beside].into_iter().find_map(|p| prlx_driver::files::read_text(p).ok())
+    };
+    let short = |p: &Param| short_name(&signature.name, &p.name).to_owned();
+    source_names(module, &signature.name, signature.params.len(), &text)
+        .unwrap_or_else(|| signature.params.iter().map(short).collect())
+}
+
 /// Writes the table of one parameter.
-fn argument(out: &mut String, signature: &Signature, param: &Param, used: ParamUse) {
-    let name = short_name(&signature.name, &param.name);
+fn argument(out: &mut String, name: &str, param: &Param, used: ParamUse) {
     let size = element::size(param.ty) as u32;
     let _ = write!(out, "\n[[arg]]\nname  = {}\n", quoted(name));
     if param.size > size {

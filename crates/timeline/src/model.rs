@@ -5,6 +5,7 @@
 //! - Spans of a track nest, except those marked as asynchronous work.
 //! - [`Timeline::notes`] lists everything that a reader repaired or dropped.
 
+use prlx_trace::mark::Via;
 use prlx_trace::{Cycles, Nanos, Picos};
 
 use crate::clusters::Clusters;
@@ -56,7 +57,7 @@ pub struct Region {
     /// Name of the marker or function, for reports.
     pub name: String,
     /// Why the region is marked.
-    pub via: prlx_trace::mark::Via,
+    pub via: Via,
     /// File and line at which the region begins.
     pub place: Option<(String, u32)>,
     /// Files and lines of the calls that the region's code was inlined at, the innermost first. A helper that
@@ -65,6 +66,14 @@ pub struct Region {
 }
 
 impl Region {
+    /// The name for reports: where code inserted the marker by itself, with its place, as `barrier a.cu:3`.
+    pub fn title(&self) -> String {
+        match (self.via, self.place_text()) {
+            (Via::Source | Via::Function | Via::Line, _) | (_, None) => self.name.clone(),
+            (_, Some(place)) => format!("{} {place}", self.name),
+        }
+    }
+
     /// Where the region is, as `a.cu:3 < a.cu:9`: its line, and the calls around it. `None` if it is not
     /// known.
     pub fn place_text(&self) -> Option<String> {
@@ -261,6 +270,11 @@ impl std::fmt::Display for Role {
 }
 
 impl Timeline {
+    /// The title of a region; empty if there is no such region.
+    pub fn region_title(&self, region: u32) -> String {
+        self.regions.get(region as usize).map(Region::title).unwrap_or_default()
+    }
+
     /// The latest time of all tracks.
     pub fn end(&self) -> Picos {
         self.tracks.iter().filter_map(Track::range).map(|[_, end]| end).max().unwrap_or_default()

@@ -16,7 +16,7 @@ use crate::format::clean;
 /// # Errors
 /// Those of `out`.
 pub fn chrome(out: &mut impl Write, t: &Timeline) -> io::Result<()> {
-    let names = t.regions.iter().map(|r| quoted(&r.name)).collect::<io::Result<Vec<String>>>()?;
+    let names = t.regions.iter().map(|r| quoted(&r.title())).collect::<io::Result<Vec<String>>>()?;
     let host = host::rows(t);
     write!(out, "{{\"traceEvents\":[")?;
     let mut chrome = Chrome { out, comma: "\n", rows: 0, lead: host.lead, arrows: BTreeMap::new() };

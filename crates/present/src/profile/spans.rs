@@ -201,7 +201,7 @@ pub(super) fn first_tracks(t: &Timeline) -> HashMap<usize, (&Track, u64)> {
 /// Those of `out`.
 pub fn perfetto(out: impl Write, t: &Timeline) -> io::Result<()> {
     let detailed = t.tracks.iter().map(|t| t.spans.len()).sum::<usize>() <= DETAILED;
-    let names: Vec<String> = t.regions.iter().map(|r| clean(&r.name)).collect();
+    let names: Vec<String> = t.regions.iter().map(|r| clean(&r.title())).collect();
     let mut writer = Writer::new(out);
     let host = host::rows(t);
     let nanos = |at: Picos| at.saturating_add(host.lead).nanos().0;

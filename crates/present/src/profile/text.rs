@@ -12,7 +12,7 @@ use crate::format::{Grid, percent};
 use crate::format::{Ink, clean, clip, count, number, wrap};
 
 /// Maximum width of a name in a column.
-const NAME: usize = 32;
+const NAME: usize = 40;
 
 /// Writes the whole profile, with at most `top` rows of each table.
 ///

@@ -20,7 +20,8 @@ use prlx_analyze::outputs::add_outputs;
 use prlx_analyze::report::{LaunchPart, LaunchReport, Verdict};
 use prlx_driver::job::ArgValue;
 use prlx_driver::session::{Options, Session, capture_folder, captured_launch};
-use prlx_driver::{Job, LAUNCH_FILE, Output, after_file, is_partial, npy, short_name};
+use prlx_driver::{Job, LAUNCH_FILE, Output, after_file, is_partial, npy, short_name, source_names};
+use prlx_isa::ptx;
 
 use super::explain::explain_launch;
 use super::launch_files::CompareOptions;
@@ -215,7 +216,11 @@ fn name_differences(launch: &mut LaunchReport, jobs: &[Job; 2]) {
     let behind =
         |side: usize, name: &str| memory(&jobs[side].args.iter().find(|arg| arg.name == name)?.value);
     for difference in &mut launch.differences {
-        difference.name = short_name(&launch.kernel, &difference.name).to_owned();
+        let at = jobs[0].params.iter().position(|p| p.name == difference.name);
+        difference.name = match at.and_then(|i| jobs[0].args.get(i)) {
+            Some(arg) => arg.name.clone(),
+            None => short_name(&launch.kernel, &difference.name).to_owned(),
+        };
     }
     launch.differences.retain(|d| {
         let memory = || behind(0, &d.name).zip(behind(1, &d.name));
@@ -272,7 +277,28 @@ impl CapturedSide {
                 save: None,
             });
         }
-        Ok(Some(CapturedSide { job, outputs, partial: is_partial(&file)? }))
+        let mut side = CapturedSide { job, outputs, partial: is_partial(&file)? };
+        side.name_from_source();
+        Ok(Some(side))
+    }
+
+    /// Gives the arguments and outputs the names that the kernel's source has, if it can be read.
+    fn name_from_source(&mut self) {
+        let job = &mut self.job;
+        let (module, _) = ptx::read(&job.text);
+        let text = |path: &str| job.source_text(path);
+        let Some(names) = source_names(&module, &job.kernel, job.params.len(), &text) else { return };
+        let short = job.params.iter().map(|p| short_name(&job.kernel, &p.name));
+        let pairs: Vec<(String, String)> = short.map(str::to_owned).zip(names).collect();
+        let arguments = job.args.iter_mut().map(|arg| &mut arg.name);
+        for name in arguments.chain(self.outputs.iter_mut().map(|output| &mut output.name)) {
+            // What a member of a structure points to: the parameter, and the offset.
+            let rest = |old: &str| name.strip_prefix(old).filter(|r| r.is_empty() || r.starts_with('_'));
+            let renamed = pairs.iter().find_map(|(old, new)| Some(format!("{new}{}", rest(old)?)));
+            if let Some(renamed) = renamed {
+                *name = renamed;
+            }
+        }
     }
 }
 
@@ -289,5 +315,30 @@ mod tests {
         let damaged = CapturedSide::read(&folder).err().map(|e| format!("{e:#}"));
         std::fs::remove_dir_all(&folder).unwrap();
         assert!(damaged.is_some_and(|e| e.contains("module")));
+    }
+
+    #[test]
+    fn arguments_have_the_names_of_the_source() {
+        let folder = std::env::temp_dir().join(format!("prlx-named-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let ptx = ".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 k_param_0, \
+             .param .align 8 .b8 k_param_1[16], .param .u32 k_param_2)\n{\n.loc 1 2 3\nret;\n}\n.file 1 \"k.cu\"\n";
+        let launch = "module = \"k.ptx\"\nkernel = \"k\"\ngrid = 1\nblock = 32\n\
+             [[arg]]\nname = \"param_0\"\ntype = \"f32\"\nlen = 4\nfill = 0\n[[arg]]\nname = \"param_1\"\n\
+             bytes = \"0x00000000000000000000000000000000\"\npointers = [{ offset = 8, to = \"param_1_8\" }]\n\
+             [[arg]]\nname = \"param_2\"\nvalue = 4\n[[buffer]]\nname = \"param_1_8\"\ntype = \"u32\"\nlen = 4\nfill = 0\n";
+        std::fs::write(folder.join("k.ptx"), ptx).unwrap();
+        std::fs::write(folder.join(LAUNCH_FILE), launch).unwrap();
+        let names = |source: &str| {
+            std::fs::write(folder.join("k.cu"), source).unwrap();
+            let side = CapturedSide::read(&folder).unwrap().unwrap();
+            let outputs: Vec<_> = side.outputs.iter().map(|o| o.name.clone()).collect();
+            (side.job.args.iter().map(|a| a.name.clone()).collect::<Vec<_>>().join(" "), outputs.join(" "))
+        };
+        let named = names("__global__ void k(float *row, Table table, int n) {}");
+        let other = names("__global__ void k(float *row, int n) {}");
+        std::fs::remove_dir_all(&folder).unwrap();
+        assert_eq!(named, ("row table n table_8".into(), "row table_8".into()));
+        assert_eq!(other, ("param_0 param_1 param_2 param_1_8".into(), "param_0 param_1_8".into()));
     }
 }

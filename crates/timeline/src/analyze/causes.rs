@@ -238,7 +238,7 @@ fn slow_region(timeline: &Timeline, cta: u64) -> Option<String> {
     }
     let (worst, time) =
         more.into_iter().enumerate().max_by_key(|(i, time)| (*time, std::cmp::Reverse(*i)))?;
-    (time > 0).then(|| timeline.regions[worst].name.clone())
+    (time > 0).then(|| timeline.regions[worst].title())
 }
 
 /// Barriers at which all wait for one: one cause for each barrier and who is late there.
@@ -269,14 +269,12 @@ fn barriers(seen: &Seen<'_>, out: &mut Vec<Cause>) {
                 percent(wait.share)
             ),
         };
-        let place = seen.timeline.regions.get(wait.region as usize).and_then(|r| r.place_text());
-        let at = place.map_or_else(String::new, |place| format!(" ({place})"));
         out.push(Cause {
             kind: "barrier",
             share: wait.share,
             who: blame.role.clone(),
             region: blame.region.clone(),
-            text: format!("{} at {}{at}, most for {}{doing}", who, wait.name, blame.role),
+            text: format!("{who} at {}, most for {}{doing}", wait.name, blame.role),
         });
     }
 }

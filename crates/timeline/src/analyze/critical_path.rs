@@ -79,9 +79,7 @@ pub(crate) fn path(timeline: &Timeline, waits: &Waits) -> Vec<CriticalPathPart> 
         .into_iter()
         .filter(|(_, time)| *time > Picos(0))
         .map(|((region, role, other), time)| CriticalPathPart {
-            name: region
-                .and_then(|r| timeline.regions.get(r as usize))
-                .map_or(other.to_owned(), |r| r.name.clone()),
+            name: region.map_or(other.to_owned(), |r| timeline.region_title(r)),
             region,
             role: role.to_string(),
             time,

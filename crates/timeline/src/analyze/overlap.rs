@@ -88,7 +88,7 @@ pub(crate) fn overlaps(timeline: &Timeline) -> Vec<Overlap> {
         .enumerate()
         .filter(|(_, [time, _])| *time > Picos(0))
         .map(|(i, [time, alone])| match timeline.regions.get(i) {
-            Some(region) => Overlap { name: region.name.clone(), region: Some(i as u32), time, alone },
+            Some(region) => Overlap { name: region.title(), region: Some(i as u32), time, alone },
             None => Overlap { name: KINDS[i - regions].into(), region: None, time, alone },
         })
         .collect();

@@ -64,7 +64,7 @@ pub(crate) fn stages(timeline: &Timeline, waits: &Waits, rows: &[Wait]) -> Vec<S
         |region: u32, role: &str| rows.iter().find(|w| w.region == region && w.role == role).map(|w| w.side);
     all.into_iter()
         .map(|((region, role, word), times)| Stage {
-            name: timeline.regions.get(region as usize).map(|r| r.name.clone()).unwrap_or_default(),
+            name: timeline.region_title(region),
             side: side(region, &role).unwrap_or_default(),
             role,
             word,
@@ -113,7 +113,7 @@ pub(crate) fn loops(timeline: &Timeline) -> Vec<Loop> {
         let interval = [50, 95].map(|p| percentile(&intervals, p).unwrap_or_default());
         out.push(Loop {
             role: role.to_string(),
-            name: timeline.regions.get(region as usize).map(|r| r.name.clone()).unwrap_or_default(),
+            name: timeline.region_title(region),
             region,
             trips: trips as u64,
             interval,

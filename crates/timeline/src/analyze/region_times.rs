@@ -138,7 +138,7 @@ fn row(timeline: &Timeline, region: u32, role: Role, mut of: Gathered) -> Region
     let visits = || Some([0, 50, 95, 100].map(|p| percentile(&of.visits, p)).map(Option::unwrap_or_default));
     RegionTimes {
         region,
-        name: timeline.regions.get(region as usize).map(|r| r.name.clone()).unwrap_or_default(),
+        name: timeline.region_title(region),
         role: role.to_string(),
         count: of.count.saturating_add(of.visits.len() as u64),
         total: of.total,

@@ -304,8 +304,7 @@ pub(crate) fn summary(timeline: &Timeline, waits: &Waits) -> Vec<Wait> {
     }
     // How long copies flew, and how long each was waited for.
     let mut flown: BTreeMap<(u32, Role), Vec<(Picos, Picos)>> = BTreeMap::new();
-    let name =
-        |region: u32| timeline.regions.get(region as usize).map(|r| r.name.clone()).unwrap_or_default();
+    let name = |region: u32| timeline.region_title(region);
     let mut lives: HashMap<Role, Picos> = HashMap::new();
     let mut issues: HashMap<Role, bool> = HashMap::new();
     for t in &timeline.tracks {

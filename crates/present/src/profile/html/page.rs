@@ -80,7 +80,7 @@ fn side_data(page: &ProfilePage<'_>) -> Value {
     let mut rows: Vec<Value> = Vec::new();
     let mut regions: Vec<Value> = {
         let waits: BTreeSet<u32> = a.waits.iter().map(|w| w.region).collect();
-        (0u32..).zip(&t.regions).map(|(i, r)| json!([clean(&r.name), waits.contains(&i)])).collect()
+        (0u32..).zip(&t.regions).map(|(i, r)| json!([clean(&r.title()), waits.contains(&i)])).collect()
     };
     // Of the host's rows; by launch: where it is called, runs, and begins.
     let mut named: HashMap<String, usize> = HashMap::new();
