@@ -138,7 +138,8 @@ mod tests {
             static const char *s = "__global__ void k(int in, int text)";
             template <typename T, int N = (1 > 0)>
             __global__ void __launch_bounds__(256, 2)
-            k(const T *__restrict__ in /* (a, b) */, float (&tile)[4], std::array<int, 4> shape, int n = max(1, 2));
+            k(const T *__restrict__ in /* (a, b) */, float (&tile)[4], std::array<int, 4> shape,
+              int n = max(1, 2));
             namespace ns { extern "C" __global__ void none(void) {} }
             __global__ void rows(float out[][4], unsigned n) { k(out, n, n, n); }
             __global__ void unnamed(float *, unsigned int);
