@@ -21,6 +21,10 @@ use crate::report::{
 
 /// Most indices of differing elements that [`compare_output`] returns.
 pub const MOST_INDICES: usize = 1 << 20;
+/// Bytes that are compared at once, a multiple of every element's size.
+const BLOCK: usize = 4096;
+/// A block of zeros.
+const ZEROS: [u8; BLOCK] = [0; BLOCK];
 /// Most rows and columns of a [`DifferenceMap`].
 pub const MAP_SIDE: u64 = 64;
 
@@ -182,9 +186,10 @@ pub fn compare_output(
     let mut indices = Vec::new();
     let mut map = MapCounter::new(shape, elements as u64);
     let mut worst: Option<(u64, Apart)> = None;
-    for (i, (a, b)) in bytes[0].chunks_exact(size).zip(bytes[1].chunks_exact(size)).enumerate() {
+    let floats = element::is_float(ty);
+    for (i, a, b) in notable(bytes, size, floats) {
         let words = [a, b].map(word);
-        if element::is_float(ty) {
+        if floats {
             for (side, bits) in words.into_iter().enumerate() {
                 let x = element::float_value(ty, bits);
                 out.nan[side] += u64::from(x.is_nan());
@@ -221,6 +226,21 @@ pub fn compare_output(
     });
     out.map = (out.differing > 0).then_some(map.map);
     (out, indices)
+}
+
+/// Position and bytes of the elements that can add to a comparison: not those in blocks that are equal, unless
+/// numbers that are not finite may be among them. Most of a large output is equal, or zero.
+fn notable<'a>(
+    bytes: [&'a [u8]; 2],
+    size: usize,
+    floats: bool,
+) -> impl Iterator<Item = (usize, &'a [u8], &'a [u8])> {
+    let [a, b] = bytes.map(|side| side.chunks(BLOCK));
+    let equal = move |a: &[u8], b: &[u8]| a == b && (!floats || *a == ZEROS[..a.len()]);
+    a.zip(b).enumerate().filter(move |(_, (a, b))| !equal(a, b)).flat_map(move |(n, (a, b))| {
+        let pairs = a.chunks_exact(size).zip(b.chunks_exact(size)).enumerate();
+        pairs.map(move |(i, (a, b))| (n * (BLOCK / size) + i, a, b))
+    })
 }
 
 /// The lowest 64 bits of an element.
@@ -360,6 +380,18 @@ mod tests {
         let two = Tolerance { ulp: 2, ..Tolerance::default() };
         let (out, at) = floats(&[tiny, 0.0, f32::MAX], &[-tiny, -0.0, f32::INFINITY], two);
         assert_eq!((out.within_tolerance, at, out.tolerance.as_str()), (2, vec![2], "2 ulp"));
+    }
+
+    #[test]
+    fn equal_blocks_count_what_is_not_finite() {
+        let mut sides = [vec![0.0; 5000], vec![0.0; 5000]];
+        for side in &mut sides {
+            // In the first block, and in the one that is not whole.
+            (side[3], side[4999]) = (f32::NAN, f32::INFINITY);
+        }
+        sides[1][2047] = 1.0;
+        let (out, at) = floats(&sides[0], &sides[1], Tolerance::default());
+        assert_eq!((out.nan, out.infinite, out.differing, at), ([1, 1], [1, 1], 1, vec![2047]));
     }
 
     #[test]

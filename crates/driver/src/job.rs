@@ -192,6 +192,12 @@ impl Buffer {
         pieces(self.size()).for_each(|(_, bytes)| hash.update(&zeros[..bytes]));
         hash.digest()
     }
+    /// Whether both buffers have the same bytes before the launch.
+    pub fn holds_same(&self, other: &Buffer) -> bool {
+        let alike = self.content == other.content
+            && (self.ty, self.len(), self.random) == (other.ty, other.len(), other.random);
+        alike || self.bytes() == other.bytes()
+    }
     /// Content before the launch, element by element, little-endian.
     pub fn bytes(&self) -> Cow<'_, [u8]> {
         let (seed, position) = self.random;

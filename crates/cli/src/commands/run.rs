@@ -187,6 +187,11 @@ struct Numbers {
     not_finite: usize,
 }
 
+/// Bytes that are looked at at once, a multiple of every element's size.
+const BLOCK: usize = 4096;
+/// A block of zeros.
+const ZEROS: [u8; BLOCK] = [0; BLOCK];
+
 fn numbers(o: &Output) -> Numbers {
     let all = || (0..).map_while(|i| element::get(o.ty, &o.bytes, i));
     let mut n = Numbers {
@@ -197,18 +202,22 @@ fn numbers(o: &Output) -> Numbers {
         not_finite: 0,
     };
     let value = |bits| element::as_f64(o.ty, bits);
-    for bits in all() {
-        n.count += 1;
-        let v = value(bits);
-        if v.is_finite() {
-            let [least, greatest] = n.range.unwrap_or([bits; 2]);
-            n.range = Some([
-                if v < value(least) { bits } else { least },
-                if v > value(greatest) { bits } else { greatest },
-            ]);
-            n.mean += v;
-        } else {
-            n.not_finite += 1;
+    for block in o.bytes.chunks(BLOCK) {
+        // Most of a large output is zero: there, one element stands for all.
+        let same = if *block == ZEROS[..block.len()] { block.len() / element::size(o.ty) } else { 1 };
+        for bits in (0..).step_by(same.max(1)).map_while(|i| element::get(o.ty, block, i)) {
+            n.count += same;
+            let v = value(bits);
+            if v.is_finite() {
+                let [least, greatest] = n.range.unwrap_or([bits; 2]);
+                n.range = Some([
+                    if v < value(least) { bits } else { least },
+                    if v > value(greatest) { bits } else { greatest },
+                ]);
+                n.mean += v;
+            } else {
+                n.not_finite += 1;
+            }
         }
     }
     n.mean /= (n.count - n.not_finite).max(1) as f64;

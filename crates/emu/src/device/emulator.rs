@@ -659,15 +659,17 @@ impl Driver for Emulator {
         if bytes.is_empty() {
             return Ok(());
         }
-        let (region, off) = self.region(at, bytes.len() as u64)?;
+        let (region, mut off) = self.region(at, bytes.len() as u64)?;
         let pages = region.pages();
-        for (i, piece) in bytes.chunks_mut(PIECE).enumerate() {
-            let off = off + (i * PIECE) as u64;
+        // Pieces share no page: reading one must not touch the next one.
+        let (head, rest) = bytes.split_at_mut(bytes.len().min(region.to_page(off) as usize));
+        for piece in std::iter::once(head).chain(rest.chunks_mut(PIECE)) {
             if !pages.as_ref().is_some_and(|p| p.untouched(region, off, piece.len() as u64)) {
                 region.read(off, piece);
             } else if *piece != ZEROS[..piece.len()] {
                 piece.fill(0);
             }
+            off += piece.len() as u64;
         }
         Ok(())
     }

@@ -143,6 +143,10 @@ impl Region {
     pub fn pages(&self) -> Option<Pages> {
         if self.owned && self.len >= LARGE { Pages::open() } else { None }
     }
+    /// Bytes from an offset to the next page of the system.
+    pub fn to_page(&self, off: u64) -> u64 {
+        (self.start.addr().get() as u64 + off).wrapping_neg() % PAGE
+    }
     /// The size in bytes.
     pub fn len(&self) -> u64 {
         self.len

@@ -193,7 +193,7 @@ fn same_launch([a, b]: &[Job; 2]) -> bool {
 fn same_value(a: &ArgValue, b: &ArgValue) -> bool {
     match (a, b) {
         (ArgValue::Buffer(a), ArgValue::Buffer(b)) => {
-            a.ty == b.ty && a.map == b.map && a.variable == b.variable && a.bytes() == b.bytes()
+            a.ty == b.ty && a.map == b.map && a.variable == b.variable && a.holds_same(b)
         }
         _ => a == b,
     }
