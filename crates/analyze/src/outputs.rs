@@ -228,8 +228,8 @@ pub fn compare_output(
     (out, indices)
 }
 
-/// Position and bytes of the elements that can add to a comparison: not those in blocks that are equal, unless
-/// numbers that are not finite may be among them. Most of a large output is equal, or zero.
+/// Position and bytes of the elements that can add to a comparison: not those in blocks that are equal,
+/// unless numbers that are not finite may be among them. Most of a large output is equal, or zero.
 fn notable<'a>(
     bytes: [&'a [u8]; 2],
     size: usize,

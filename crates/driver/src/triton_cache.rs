@@ -22,11 +22,11 @@ const MAX_FOLDERS: usize = 20_000;
 /// it.
 pub fn find(kernels: &[String], ptx: &str) -> Option<String> {
     let [kernel] = kernels else { return None };
-    find_in(&folder(|name| std::env::var_os(name))?, kernel, ptx)
+    find_in(&folder(&|name| std::env::var_os(name))?, kernel, ptx)
 }
 
 /// Triton's cache, as Triton 3.x finds it (`triton/knobs.py`).
-fn folder(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+pub fn folder(variable: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     let set = |name| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let home = || Some(set("TRITON_HOME").or_else(|| set("HOME"))?.join(".triton/cache"));
     set("TRITON_CACHE_DIR").or_else(home)
@@ -102,7 +102,7 @@ ret;
     #[test]
     fn the_folder_is_where_triton_has_it() {
         let folder = |set: &[(&str, &str)]| {
-            folder(|name| set.iter().find(|(n, _)| *n == name).map(|(_, value)| value.into()))
+            folder(&|name| set.iter().find(|(n, _)| *n == name).map(|(_, value)| value.into()))
         };
         assert_eq!(folder(&[("TRITON_CACHE_DIR", "/c"), ("HOME", "/h")]), Some("/c".into()));
         assert_eq!(folder(&[("TRITON_CACHE_DIR", ""), ("HOME", "/h")]), Some("/h/.triton/cache".into()));

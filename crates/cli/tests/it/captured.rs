@@ -258,8 +258,6 @@ fn programs_may_choose_other_kernels_again() {
     assert!(code == Some(3) && out.contains("the program launched something else"), "{out}{err}");
 }
 
-/// A fault ends the context, and with it what was recorded of all launches that were not copied yet. The side
-/// runs again, one launch at a time.
 /// A run in which an autotuner chose something runs again with its choices, and so do all others.
 #[test]
 fn what_an_autotuner_chose_is_chosen_again() {
@@ -280,6 +278,17 @@ fn what_an_autotuner_chose_is_chosen_again() {
     assert!(code == Some(0) && chose(&err) == 2, "{err}");
     let (code, out, err) = prlx(&folder, &["repeat", "-n", "3", "--", "sh", "tuned.sh", "dot"], &[]);
     assert!(code == Some(0) && chose(&err) == 1 && out.contains("6 launches: 0, 1, 2"), "{out}{err}");
+    // Triton keeps its choices in its cache.
+    let cache = folder.join("triton");
+    let script = format!(
+        "made=$TRITON_CACHE_DIR/KEY\n[ $TRITON_CACHE_AUTOTUNING = 1 -a -e $made/sum.autotune.json ] && exec {chain} \
+         -1 one new\nmkdir -p $made; echo > $made/sum.autotune.json\nexec {chain} 3 one new none 9\n"
+    );
+    fs::write(folder.join("triton.sh"), script).unwrap();
+    let words = ["compare", "--a", "sh triton.sh", "--b", "sh triton.sh"];
+    let own = [("TRITON_CACHE_DIR", cache.to_str().unwrap())];
+    let (code, out, err) = prlx(&folder, &words, &own);
+    assert!(code == Some(0) && chose(&err) == 1 && out.contains("6 launches are the same"), "{out}{err}");
     // A folder of the user's own is left alone.
     let mine = folder.join("mine").display().to_string();
     let words = ["compare", "--a", "sh tuned.sh dot", "--b", "sh tuned.sh dot"];
@@ -287,6 +296,8 @@ fn what_an_autotuner_chose_is_chosen_again() {
     assert!(code == Some(1) && chose(&err) == 0, "{err}");
 }
 
+/// A fault ends the context, and with it what was recorded of all launches that were not copied yet. The side
+/// runs again, one launch at a time.
 #[test]
 fn the_launch_that_faults_is_found_and_explained() {
     let folder = folder("captured", "fault");

@@ -141,7 +141,7 @@ pub fn run_with_choices(
     if ended.stopped || ended.failure().is_some() || choices.count() == before {
         return Ok(ended);
     }
-    monitor.note("XLA's autotuner chose kernels by time: the program runs again with the same choices");
+    monitor.note("an autotuner chose kernels by time: the program runs again with the same choices");
     session_folder::remove_recording(&options.folder)?;
     run()
 }
