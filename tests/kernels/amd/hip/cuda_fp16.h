@@ -24,12 +24,3 @@ GPU_FN int __half2int_rn(__half a) { return (int)__builtin_rintf(a); }
 GPU_FN float2 __half22float2(__half2 a) { return {(float)a.x, (float)a.y}; }
 GPU_FN __half2 __floats2half2_rn(float x, float y) { return {(__half)x, (__half)y}; }
 GPU_FN __half2 __float2half2_rn(float x) { return {(__half)x, (__half)x}; }
-GPU_FN __half2 atomicAdd(__half2 *p, __half2 v) {
-    unsigned seen = *(volatile unsigned *)p, expected;
-    do {
-        expected = seen;
-        __half2 sum = __hadd2_rn(__builtin_bit_cast(__half2, expected), v);
-        seen = atomicCAS((unsigned *)p, expected, __builtin_bit_cast(unsigned, sum));
-    } while (seen != expected);
-    return __builtin_bit_cast(__half2, seen);
-}

@@ -188,23 +188,6 @@ GPU_ATOMIC_INT(unsigned)
 GPU_ATOMIC_INT(unsigned long long)
 GPU_ATOMIC(float)
 GPU_ATOMIC(double)
-// Counters that wrap.
-GPU_FN unsigned atomicInc(unsigned *p, unsigned last) {
-    return __builtin_amdgcn_atomic_inc32(p, last, __ATOMIC_RELAXED, "agent");
-}
-GPU_FN unsigned atomicDec(unsigned *p, unsigned last) {
-    return __builtin_amdgcn_atomic_dec32(p, last, __ATOMIC_RELAXED, "agent");
-}
-GPU_FN unsigned atomicAdd_block(unsigned *p, unsigned v) {
-    return __hip_atomic_fetch_add(p, v, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_WORKGROUP);
-}
-GPU_FN unsigned atomicAdd_system(unsigned *p, unsigned v) {
-    return __hip_atomic_fetch_add(p, v, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
-}
-GPU_FN unsigned short atomicCAS(unsigned short *p, unsigned short c, unsigned short v) {
-    __hip_atomic_compare_exchange_strong(p, &c, v, __ATOMIC_RELAXED, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
-    return c;
-}
 
 // Lanes of a group of 32, as in CUDA: a wave of 64 has two groups.
 GPU_FN int gpu_lane() { return __builtin_amdgcn_mbcnt_hi(~0u, __builtin_amdgcn_mbcnt_lo(~0u, 0)); }
