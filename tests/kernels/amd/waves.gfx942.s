@@ -92,6 +92,7 @@ outside:
   v_lshlrev_b32_e32 v1, 2, v0
   v_mov_b32_e32 v2, 0x1000
   v_cmp_eq_u32_e32 vcc, 40, v0
+  s_nop 1
   v_cndmask_b32_e32 v1, v1, v2, vcc
   s_waitcnt lgkmcnt(0)
   global_store_dword v1, v0, s[2:3]
