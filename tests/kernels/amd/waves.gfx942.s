@@ -84,6 +84,38 @@ waterfall:
   s_endpgm
 .size waterfall, .-waterfall
 
+// Lane 40 of the first wave stores behind the buffer.
+.p2align 8
+.type outside,@function
+outside:
+  s_load_dwordx2 s[2:3], s[0:1], 0x0
+  v_lshlrev_b32_e32 v1, 2, v0
+  v_mov_b32_e32 v2, 0x1000
+  v_cmp_eq_u32_e32 vcc, 40, v0
+  s_nop 1
+  v_cndmask_b32_e32 v1, v1, v2, vcc
+  s_waitcnt lgkmcnt(0)
+  global_store_dword v1, v0, s[2:3]
+  s_endpgm
+.size outside, .-outside
+
+// All lanes but 3 and 40 of each wave store behind the buffer.
+.p2align 8
+.type beyond,@function
+beyond:
+  s_load_dwordx2 s[2:3], s[0:1], 0x0
+  v_lshlrev_b32_e32 v1, 2, v0
+  v_and_b32_e32 v3, 63, v0
+  v_cmp_ne_u32_e32 vcc, 3, v3
+  v_cmp_ne_u32_e64 s[4:5], 40, v3
+  s_and_b64 vcc, vcc, s[4:5]
+  v_add_u32_e32 v2, 0x1000, v1
+  v_cndmask_b32_e32 v1, v1, v2, vcc
+  s_waitcnt lgkmcnt(0)
+  global_store_dword v1, v0, s[2:3]
+  s_endpgm
+.size beyond, .-beyond
+
 .macro kernel name
 .rodata
 .p2align 6
@@ -101,6 +133,8 @@ kernel waited
 kernel inside
 kernel across
 kernel waterfall
+kernel outside
+kernel beyond
 
 .amdgpu_metadata
 amdhsa.version: [1, 2]
@@ -151,6 +185,28 @@ amdhsa.kernels:
     .args: [{.name: data, .offset: 0, .size: 8, .value_kind: global_buffer, .address_space: global}]
   - .name: waterfall
     .symbol: waterfall.kd
+    .kernarg_segment_size: 8
+    .kernarg_segment_align: 8
+    .group_segment_fixed_size: 1024
+    .private_segment_fixed_size: 0
+    .wavefront_size: 64
+    .sgpr_count: 16
+    .vgpr_count: 8
+    .max_flat_workgroup_size: 256
+    .args: [{.name: data, .offset: 0, .size: 8, .value_kind: global_buffer, .address_space: global}]
+  - .name: outside
+    .symbol: outside.kd
+    .kernarg_segment_size: 8
+    .kernarg_segment_align: 8
+    .group_segment_fixed_size: 1024
+    .private_segment_fixed_size: 0
+    .wavefront_size: 64
+    .sgpr_count: 16
+    .vgpr_count: 8
+    .max_flat_workgroup_size: 256
+    .args: [{.name: data, .offset: 0, .size: 8, .value_kind: global_buffer, .address_space: global}]
+  - .name: beyond
+    .symbol: beyond.kd
     .kernarg_segment_size: 8
     .kernarg_segment_align: 8
     .group_segment_fixed_size: 1024

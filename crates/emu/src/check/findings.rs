@@ -11,8 +11,10 @@ use rustc_hash::FxHashMap;
 
 use crate::exec::fault;
 use crate::exec::launch::Launch;
+use crate::exec::warp_state::Warp;
 use crate::mem::{self, Owner};
 use prlx_lanes::LANES;
+use prlx_trace::LaneMask;
 
 use super::accesses::{self, WarpAccess};
 use super::facts::Facts;
@@ -30,8 +32,24 @@ pub struct WarpStep {
     pub warp: u32,
     /// Lanes of it.
     pub lanes: u32,
+    /// Of what concerns a whole wave of 64 lanes: lanes of the next warp, which is the wave's upper half.
+    pub upper: u32,
     /// Step of the code.
     pub step: u32,
+}
+
+impl WarpStep {
+    /// The wave that these warps are the halves of, with these lanes of each.
+    pub fn of_wave(self, halves: &[Warp], lanes: &[u32]) -> WarpStep {
+        let of = |half: usize| lanes.get(half).copied().unwrap_or(0);
+        let warp = halves.first().map_or(self.warp, |half| half.index);
+        WarpStep { warp, lanes: of(0), upper: of(1), ..self }
+    }
+    /// The number of the warp or wave of a launch, and the lanes of it.
+    fn whole(self, launch: &Launch<'_>) -> (u32, LaneMask) {
+        let (warp, LaneMask(lower)) = launch.whole_warp(self.warp, self.lanes);
+        (warp, LaneMask(lower | u64::from(self.upper) << LANES))
+    }
 }
 
 /// What a check needs at a step.
@@ -73,16 +91,18 @@ pub struct FindingLog {
     reach: FxHashMap<usize, Reach>,
     /// By step: the buffer that its pointer comes from, by address, if that is known.
     buffers: FxHashMap<u32, Option<u64>>,
-    /// Steps checked so far.
+    /// Steps checked so far. The halves of a wave of 64 lanes check one step.
     now: u64,
 }
 
-/// The index of a finding, the step at which it was last seen, and the lanes at that step.
+/// The index of a finding, the warp that was first seen, the step at which it was last seen, and the lanes at
+/// that step.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
     at: usize,
+    first: u32,
     when: u64,
-    lanes: u32,
+    lanes: u64,
 }
 
 impl FindingLog {
@@ -116,7 +136,7 @@ impl FindingLog {
                 return None;
             }
             list.push(make());
-            Some(Seen { at: list.len() - 1, when: 0, lanes: 0 })
+            Some(Seen { at: list.len() - 1, first: who.warp, when: 0, lanes: 0 })
         });
         let seen = seen.as_mut()?;
         let finding = list.get_mut(seen.at)?;
@@ -124,8 +144,19 @@ impl FindingLog {
             (seen.when, seen.lanes) = (self.now, 0);
             finding.visits += 1;
         }
-        finding.lanes += u64::from((who.lanes & !seen.lanes).count_ones());
-        seen.lanes |= who.lanes;
+        let (warp, LaneMask(lanes)) = who.whole(launch);
+        finding.lanes += u64::from((lanes & !seen.lanes).count_ones());
+        seen.lanes |= lanes;
+        // The halves of a wave access memory one after the other, and its first visit has the lanes of both.
+        // The threads of a race are those that conflict with each other.
+        if finding.visits == 1
+            && who.warp != seen.first
+            && kind.check() != Check::Race
+            && let Some(threads) = finding.sides.first_mut().and_then(|side| side.threads.as_mut())
+            && (threads.cta, threads.warp) == (launch.config.grid.position(who.cta), warp)
+        {
+            threads.lanes.0 |= lanes;
+        }
         Some(seen.at)
     }
     /// Whether [`FindingLog::add`] has been called with these arguments.
@@ -225,9 +256,9 @@ pub fn place(launch: &Launch<'_>, step: u32) -> Option<Place> {
 
 /// The threads of a step, with their position in the grid.
 pub fn threads(launch: &Launch<'_>, who: WarpStep) -> Option<Threads> {
-    let first = u64::from(who.warp) * LANES as u64 + u64::from(who.lanes.trailing_zeros());
-    let (warp, lanes) = launch.whole_warp(who.warp, who.lanes);
-    (who.lanes != 0).then(|| Threads {
+    let (warp, lanes) = who.whole(launch);
+    let first = u64::from(warp * launch.halves()) * LANES as u64 + u64::from(lanes.0.trailing_zeros());
+    (lanes.0 != 0).then(|| Threads {
         cta: launch.config.grid.position(who.cta),
         warp,
         lanes,

@@ -259,8 +259,9 @@ impl Checker {
     }
     /// A wave of AMD's is about to run a step.
     pub fn before_wave(&mut self, launch: &Launch<'_>, cta: &CtaState, halves: &[Warp], step: u32) {
-        let Some(lower) = halves.first() else { return };
-        let who = WarpStep { cta: cta.index, warp: lower.index, lanes: lower.alive & !lower.away, step };
+        self.log.step();
+        let lanes: Vec<u32> = halves.iter().map(|half| half.alive & !half.away).collect();
+        let who = WarpStep { cta: cta.index, step, ..WarpStep::default() }.of_wave(halves, &lanes);
         if let Some(waits) = &mut self.waits
             && let Some(timing) = launch.code.timing.get(&step)
         {
@@ -270,7 +271,6 @@ impl Checker {
             hazards.step(launch, &mut self.log, who);
         }
         if let Some(init) = &mut self.wave_init {
-            self.log.step();
             let mut cx = CheckContext { launch, facts: &self.facts, log: &mut self.log, who };
             init.step(&mut cx, halves, cta);
         }
@@ -287,12 +287,13 @@ impl Checker {
     ) {
         let warp = half.index / launch.halves() * launch.halves();
         if let Some(waits) = self.waits.as_mut().filter(|w| m != 0 && w.loads_to_lds(cta.index, warp)) {
-            let here = WarpStep { cta: cta.index, warp: half.index, lanes: m, step };
+            let here = WarpStep { cta: cta.index, warp: half.index, lanes: m, upper: 0, step };
             let all = accesses::accesses(half, launch.code, &launch.code.steps[step as usize].op, m);
             waits.access(launch, &mut self.log, warp, here, &all);
         }
         if let Some(init) = &mut self.wave_init {
-            let who = WarpStep { cta: cta.index, warp: half.index, lanes: m & half.alive & !half.away, step };
+            let lanes = m & half.alive & !half.away;
+            let who = WarpStep { cta: cta.index, warp: half.index, lanes, upper: 0, step };
             let mut cx = CheckContext { launch, facts: &self.facts, log: &mut self.log, who };
             init.access(&mut cx, half, cta, m);
         }
@@ -374,7 +375,10 @@ impl Checker {
         (mask, m): (u32, u32),
         accesses: &[WarpAccess],
     ) -> u32 {
-        self.log.step();
+        // `before_wave` has counted a step of AMD's code.
+        if launch.code.exec.is_none() {
+            self.log.step();
+        }
         let mut bad = 0;
         if self.checks.has(Check::Bounds) {
             for t in accesses {
@@ -432,7 +436,7 @@ impl Checker {
             for w in warps {
                 let mut lanes = 0;
                 each(w.at_barrier, |l| lanes |= u32::from(usize::from(w.barrier_id[l]) == id) << l);
-                async_work.passed_barrier(WarpStep { cta, warp: w.index, lanes, step: 0 });
+                async_work.passed_barrier(WarpStep { cta, warp: w.index, lanes, ..WarpStep::default() });
             }
         }
         if let Some(race) = &mut self.race {
@@ -491,7 +495,7 @@ impl Checker {
         if self.only_polls && passive && !launch.loops().begins_block(pc) {
             return m;
         }
-        self.here = WarpStep { cta: cta.index, warp: warp.index, lanes: m, step: pc };
+        self.here = WarpStep { cta: cta.index, warp: warp.index, lanes: m, upper: 0, step: pc };
         if let Some(polling) = &mut self.polling {
             polling.arrive(launch, warp, WarpStep { lanes: mask, ..self.here });
         }
@@ -528,7 +532,7 @@ impl Checker {
         there: u32,
     ) -> bool {
         let op = &launch.code.steps[step as usize].op;
-        self.here = WarpStep { cta: cta.index, warp: warp.index, lanes: there, step };
+        self.here = WarpStep { cta: cta.index, warp: warp.index, lanes: there, upper: 0, step };
         let good = self.step(warp, launch, cta, op, 0, there);
         if let Some(barriers) = &self.barriers {
             let lost = barriers.complete_exchange(launch, &mut self.log, warp, self.here);

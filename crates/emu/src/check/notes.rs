@@ -276,7 +276,7 @@ mod tests {
     fn the_words_and_halves_of_a_wave_are_one_visit() {
         let mut notes = PerformanceNotes::default();
         let of = (0, 0, <(FuncId, InstId)>::default());
-        let at = |warp, step| WarpStep { cta: 0, warp, lanes: u32::MAX, step };
+        let at = |warp, step| WarpStep { cta: 0, warp, lanes: u32::MAX, upper: 0, step };
         let mut accesses = Vec::new();
         for (half, word) in (0..2u32).flat_map(|half| (0..4u32).map(move |word| (half, word))) {
             let mut t = touch(4, |l| 512 * u64::from(half) + 16 * l + 4 * u64::from(word));

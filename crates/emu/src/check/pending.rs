@@ -26,11 +26,10 @@ type Key = (u32, u32, (u32, u32), u64);
 struct PendingRace {
     /// The lanes that read.
     readers: u32,
-    here: WarpStep,
     reach: Reach,
     finding: Finding,
-    /// The steps at which it was seen, by the count of the log, and their lanes of `here`.
-    visits: Vec<(u64, u32)>,
+    /// The steps at which it was seen, by the count of the log, and the lanes of this side.
+    visits: Vec<(u64, WarpStep)>,
 }
 
 impl PendingRaces {
@@ -45,13 +44,15 @@ impl PendingRaces {
     ) {
         let race = self.0.entry((read.0, read.1, (here.step, other), base)).or_insert_with(|| {
             let (finding, visits) = (make(), Vec::new());
-            PendingRace { readers: 0, here, reach, finding, visits }
+            PendingRace { readers: 0, reach, finding, visits }
         });
         race.readers |= readers;
         let full = race.visits.len() == VISITS;
-        match race.visits.last_mut().filter(|(when, _)| full || *when == now) {
-            Some((_, lanes)) => *lanes |= here.lanes,
-            None => race.visits.push((now, here.lanes)),
+        // The halves of a wave of 64 lanes are warps of their own, with the same count.
+        let same = |of: &(u64, WarpStep)| of.0 == now && of.1.warp == here.warp;
+        match race.visits.last_mut().filter(|of| full || same(of)) {
+            Some((_, of)) => of.lanes |= here.lanes,
+            None => race.visits.push((now, here)),
         }
         if race.reach < reach {
             (race.reach, race.finding) = (reach, make());
@@ -65,10 +66,12 @@ impl PendingRaces {
         let ready: Vec<Key> = ready.map(|(&key, _)| key).collect();
         for key in ready {
             let Some(race) = self.0.remove(&key) else { continue };
-            for (_, lanes) in race.visits {
+            let mut last = None;
+            for (when, here) in race.visits {
                 // Each is a visit of its own.
-                cx.log.step();
-                let here = WarpStep { lanes, ..race.here };
+                if last.replace(when) != Some(when) {
+                    cx.log.step();
+                }
                 report(cx, race.finding.kind, here, (key.2.1, key.3), race.reach, || race.finding.clone());
             }
             cx.log.step();

@@ -584,7 +584,8 @@ fn conflict(
         false => Kind::Race,
     };
     let (launch, facts) = (cx.launch, cx.facts);
-    let there = WarpStep { cta: old.cta.into(), warp: old.warp(), lanes: unordered, step: old.step() };
+    let (cta, warp, step) = (old.cta.into(), old.warp(), old.step());
+    let there = WarpStep { cta, warp, lanes: unordered, upper: 0, step };
     let memory = findings::memory(launch, a.access, l);
     let base = memory.allocation.as_ref().map_or(0, |m| m.base);
     let reach = Reach::of(new, old);

@@ -29,6 +29,8 @@ struct Work {
     in_order: bool,
     by: WarpStep,
     to_lds: bool,
+    /// The step, by the count of the log, at which an access to its bytes was reported.
+    reported: Option<u64>,
     /// Bytes of LDS that it writes: first, and one past the last.
     lds: Vec<(u64, u64)>,
 }
@@ -76,7 +78,7 @@ impl WaitCheck {
             let (counters, late) = (timing.issues.clone(), timing.late.clone());
             let lds = Vec::new();
             let (in_order, to_lds) = (timing.in_order, timing.to_lds);
-            work.push(Work { counters, late, in_order, by: here, to_lds, lds });
+            work.push(Work { counters, late, in_order, by: here, to_lds, reported: None, lds });
         }
     }
     /// A half of the wave `warp` is about to access memory. `accesses` are those of its step.
@@ -105,10 +107,12 @@ impl WaitCheck {
             return;
         }
         let overlaps = |w: &Work| w.lds.iter().any(|a| places.iter().any(|b| a.0 < b.1 && b.0 < a.1));
-        if let Some(early) = work.iter().position(overlaps) {
-            report_lds(launch, log, here, &work[early]);
-            // Once is enough.
-            work.remove(early);
+        // Once is enough, for both halves of the wave.
+        let now = log.now();
+        let open = |w: &&mut Work| w.reported.is_none_or(|at| at == now) && overlaps(w);
+        if let Some(early) = work.iter_mut().find(open) {
+            early.reported = Some(now);
+            report_lds(launch, log, here, early);
         }
     }
     /// Whether a wave has loads to LDS under way.

@@ -129,12 +129,10 @@ impl WaveInit {
         let (fact, _) = self.facts.at(last);
         let place = fact.defs.iter().find(|d| d.form == exec).or(fact.uses.first()).copied();
         let here = cx.who;
-        for (half, m) in halves.iter().zip(&lanes) {
-            let who = WarpStep { warp: half.index, lanes: m & half.alive, step: last, ..here };
-            if let (Some(place), true) = (place, who.lanes != 0) {
-                cx.who = who;
-                uses::report(cx, Kind::UndefinedBranch, who.lanes, twins.origin(place), None);
-            }
+        let lanes: Vec<u32> = halves.iter().zip(&lanes).map(|(half, m)| m & half.alive).collect();
+        if let (Some(place), true) = (place, lanes.iter().any(|m| *m != 0)) {
+            cx.who = WarpStep { step: last, ..here.of_wave(halves, &lanes) };
+            uses::report(cx, Kind::UndefinedBranch, cx.who.lanes, twins.origin(place), None);
         }
         cx.who = here;
         for (at, half) in halves.iter().enumerate() {
@@ -213,15 +211,15 @@ impl WaveInit {
 fn decides(cx: &mut CheckContext<'_, '_>, twins: &mut Twins, halves: &[Warp], form: Form, fact: &WaveFact) {
     let different = |(at, half): (usize, &Warp)| twins.differs(half, at, form) & half.alive & !half.away;
     let lanes: Vec<u32> = halves.iter().enumerate().map(different).collect();
-    let first = halves.iter().zip(&lanes).find(|(_, m)| **m != 0).map(|(half, m)| (half, *m));
-    let whole = || halves.iter().map(|h| (h, h.alive & !h.away)).find(|(_, m)| *m != 0);
+    let whole = || halves.iter().map(|h| h.alive & !h.away).collect();
+    let lanes: Vec<u32> = if lanes.iter().all(|m| *m == 0) { whole() } else { lanes };
     let all: Vec<u32> = halves.iter().map(|_| u32::MAX).collect();
     let place = fact.uses.iter().find(|p| p.form == form).copied();
     let place = place.or_else(|| twins.first_different(halves, &fact.uses, &all));
-    if let (Some((half, m)), Some(place)) = (first.or_else(whole), place) {
+    if let (true, Some(place)) = (lanes.iter().any(|m| *m != 0), place) {
         let here = cx.who;
-        cx.who = WarpStep { warp: half.index, lanes: m, ..here };
-        uses::report(cx, Kind::UndefinedBranch, m, twins.origin(place), None);
+        cx.who = here.of_wave(halves, &lanes);
+        uses::report(cx, Kind::UndefinedBranch, cx.who.lanes, twins.origin(place), None);
         cx.who = here;
     }
     for (at, half) in halves.iter().enumerate() {

@@ -354,6 +354,13 @@ fn packed_and_mixed_operations() {
     // v_cvt_pk_fp8_f32 v2, v0, v1: 1 and -2 with the bias 8 of CDNA 3; the upper half stays.
     let values = [(0, 1f32.to_bits()), (1, (-2f32).to_bits()), (2, 0xabcd_0000)];
     assert_eq!(run(&values, &[0xd2a2_0002, 0x0002_0300]).0, 0xabcd_c840);
+    // v_pk_mov_b32 v[2:3], -1, 1.0: `op_sel` selects the low words, and `op_sel_hi` nothing.
+    assert_eq!(run(&[], &[0xd3b3_4002, 0x1801_e4c1]), (u32::MAX, 1f32.to_bits()));
+    // v_pk_mov_b32 v[2:3], 7, v[0:1] op_sel:[0,1]
+    assert_eq!(run(&[(0, 5), (1, 6)], &[0xd3b3_5002, 0x1802_0087]), (7, 6));
+    // v_pk_mov_b32 v[2:3], 7, v[0:1] op_sel:[1,1]
+    let refused = super::amd::run(Target::Gfx942, 64, &[0xd3b3_5802, 0x1802_0087], &mut w);
+    assert!(format!("{refused:?}").contains("the high word of a constant is not implemented"), "{refused:?}");
 }
 
 #[test]

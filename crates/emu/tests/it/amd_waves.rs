@@ -58,7 +58,29 @@ fn a_load_that_nothing_waits_for_is_found() {
     let text = |i: usize| sides[i].place.as_ref().unwrap().instruction.as_str();
     assert_eq!((text(0), text(1)), ("v_add_u32_e32 v2, 1, v2", "global_load_dword v2, v1, s[2:3]"));
     assert_eq!(help.as_deref(), Some("wait for it with `s_waitcnt vmcnt`"));
+    for side in sides {
+        assert_eq!(side.threads.unwrap().lanes, LaneMask(u64::MAX), "{}", side.role);
+    }
+    assert_eq!((findings.list[0].visits, findings.list[0].lanes), (2, 128));
     assert_eq!(waves("waited", all()).1.list, []);
+}
+
+#[test]
+fn findings_name_lanes_of_both_halves_of_a_wave() {
+    let others = !(1 << 3 | 1 << 40);
+    for (kernel, lanes, first, visits) in [("outside", 1 << 40, 40, 1), ("beyond", others, 0, 2)] {
+        for checks in [all(), Checks::all()] {
+            let (_, findings) = waves(kernel, checks);
+            let [Finding { kind: Kind::OutOfBounds, sides, .. }] = &findings.list[..] else {
+                panic!("{kernel}: {findings:?}");
+            };
+            let threads = sides[0].threads.unwrap();
+            assert_eq!((threads.warp, threads.lanes), (0, LaneMask(lanes)), "{kernel}");
+            assert_eq!(threads.first, Dim3 { x: first, y: 0, z: 0 }, "{kernel}");
+            let counts = (findings.list[0].visits, findings.list[0].lanes);
+            assert_eq!(counts, (visits, visits * u64::from(lanes.count_ones())), "{kernel}");
+        }
+    }
 }
 
 #[test]

@@ -12,7 +12,8 @@ const SHOWN: usize = 8;
 
 /// Reports that no thread of `whole` can continue.
 pub fn report(launch: &Launch<'_>, log: &mut FindingLog, whole: &str, waiting: &[WaitingLanes]) {
-    let who = |w: &WaitingLanes| WarpStep { cta: w.cta, warp: w.warp, lanes: w.lanes, step: w.step };
+    let who =
+        |w: &WaitingLanes| WarpStep { cta: w.cta, warp: w.warp, lanes: w.lanes, upper: 0, step: w.step };
     let groups = deadlock::alike(launch, waiting);
     let Some(&(first, _)) = groups.first() else { return };
     let other = groups.get(1).map(|g| g.0.step).filter(|&s| s != first.step);

@@ -150,7 +150,11 @@ impl Decoder<'_, '_> {
         let pair = matches!(o.slot.kind, Kind::Source { ty: Type::V2F32 | Type::V2B32, .. });
         if let Some(bits) = typed(o.value, ty.unwrap_or(type_of(o.slot.kind)), false) {
             let n = number(o.slot.field);
-            let high = self.inst.get(Field::OpSelHi) | self.inst.get(Field::OpSelHi2) << 2;
+            // `v_pk_mov_b32` selects a word of each source by `op_sel` alone.
+            let high = match self.inst.name() {
+                "v_pk_mov_b32" => 0,
+                _ => self.inst.get(Field::OpSelHi) | self.inst.get(Field::OpSelHi2) << 2,
+            };
             let selects_high = (self.inst.get(Field::OpSel) | high) >> n & 1 == 1;
             // The guides do not say what the high word of a constant is.
             if pair && selects_high && bits != 0 {
