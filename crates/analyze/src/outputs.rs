@@ -230,11 +230,7 @@ pub fn compare_output(
 
 /// Position and bytes of the elements that can add to a comparison: not those in blocks that are equal,
 /// unless numbers that are not finite may be among them. Most of a large output is equal, or zero.
-fn notable<'a>(
-    bytes: [&'a [u8]; 2],
-    size: usize,
-    floats: bool,
-) -> impl Iterator<Item = (usize, &'a [u8], &'a [u8])> {
+fn notable(bytes: [&[u8]; 2], size: usize, floats: bool) -> impl Iterator<Item = (usize, &[u8], &[u8])> {
     let [a, b] = bytes.map(|side| side.chunks(BLOCK));
     let equal = move |a: &[u8], b: &[u8]| a == b && (!floats || *a == ZEROS[..a.len()]);
     a.zip(b).enumerate().filter(move |(_, (a, b))| !equal(a, b)).flat_map(move |(n, (a, b))| {

@@ -45,7 +45,7 @@ const TRITON_FILES: &str = ".autotune.json";
 pub struct TunerChoices {
     /// The folder that JAX is given.
     jax: PathBuf,
-    /// Triton's cache.
+    /// The folder of Triton's cache, if it is known.
     triton: Option<PathBuf>,
 }
 
