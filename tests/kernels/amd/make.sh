@@ -55,6 +55,7 @@ done
 
 for target in gfx90a gfx942 gfx1030 gfx1100 gfx1201; do
   $hip --offload-arch=$target swaps.hip -o swaps.$target.co
+  $hip --offload-arch=$target releases.hip -o releases.$target.co
 done
 
 # Kernels of the corpus, as `cargo xtask amd-corpus` compiles them.

@@ -176,7 +176,13 @@ pub fn explain(launch: &ExplainedLaunch<'_>) -> Explanation {
                 }
             };
             // An error that a check found is one cause, whatever outputs it shows in.
-            let same = |g: &&mut Group| g.key == key && (checked || g.cause.output == output.name);
+            // So is an argument that differs, whatever instructions use it.
+            let argument = |g: &Group| {
+                (g.cause.class, cause.class) == (CauseClass::Input, CauseClass::Input)
+                    && g.cause.what == cause.what
+            };
+            let same =
+                |g: &&mut Group| (g.key == key || argument(g)) && (checked || g.cause.output == output.name);
             match groups.iter_mut().find(same) {
                 Some(group) => group.cause.elements += 1,
                 None => {

@@ -2,10 +2,11 @@
 
 use std::ops::Range;
 
+use prlx_isa::amdgpu::Native;
 use prlx_isa::ptx::{Op as Ptx, opcode};
-use prlx_isa::view::{Function, Inst, InstId, Operand, Order, Reg, Role};
+use prlx_isa::view::{Class, Function, Inst, InstId, Operand, Order, Reg, Role, Scope, Space};
 
-use crate::code::Code;
+use crate::code::{Code, Op};
 use crate::exec::launch::Launch;
 
 use super::bit_rules::BitRule;
@@ -38,6 +39,9 @@ pub struct Fact {
     pub signed: bool,
     /// How the instruction orders memory accesses.
     pub order: Order,
+    /// A store to global memory that may be atomic, in a module with atomic loads: the target's code does not
+    /// tell.
+    pub unmarked: bool,
 }
 
 /// The facts of all steps of a kernel.
@@ -51,6 +55,14 @@ pub struct Facts {
     pub registers: u32,
 }
 
+/// Whether an instruction is a store to global memory that may be atomic.
+fn is_unmarked(i: &Inst) -> bool {
+    let native = i.semantics.native.get::<Native>();
+    i.class == Class::Store
+        && matches!(i.space, Space::Global | Space::Generic)
+        && native.is_some_and(|n| !n.inst.target().marks_atomic_stores())
+}
+
 impl Facts {
     /// Computes the facts of every step of a kernel.
     pub fn of(launch: &Launch<'_>) -> Facts {
@@ -60,23 +72,32 @@ impl Facts {
             facts.registers += f.regs.len() as u32;
         }
         let code: &Code = launch.code;
+        let mut all = launch.module.functions.iter().flat_map(|f| &f.insts);
+        let atomic_loads = all.any(|i| i.class == Class::Load && i.semantics.order.strong);
         let polls: Vec<Vec<InstId>> = launch.module.functions.iter().map(volatile::polls).collect();
         let checked: Vec<Vec<InstId>> = launch.module.functions.iter().map(cas_reads::checked).collect();
         for (step, &(func, inst)) in code.steps.iter().zip(&code.origin) {
             let i = launch.module.functions.get(func.index()).and_then(|f| f.insts.get(inst.index()));
             let is_checked = checked.get(func.index()).is_some_and(|all| all.contains(&inst));
-            let fact = match i {
+            let mut fact = match i {
                 Some(i) if step.cost > 0 => {
                     let mut fact = facts.fact(facts.first[func.index()], i);
                     let planes = code.planes_of(func);
                     let function = &launch.module.functions[func.index()];
                     fact.polls = polls[func.index()].contains(&inst);
-                    fact.checked = is_checked;
                     fact.bits = BitRule::of(i, function, facts.first[func.index()], planes).map(Box::new);
                     fact
                 }
-                _ => Fact { checked: is_checked, ..Fact::default() },
+                // An access of several words has a step for each.
+                Some(i) if matches!(step.op, Op::Ld(_) | Op::St(_)) => {
+                    Fact { order: i.semantics.order, ..Fact::default() }
+                }
+                _ => Fact::default(),
             };
+            fact.checked = is_checked;
+            if atomic_loads && i.is_some_and(is_unmarked) {
+                (fact.unmarked, fact.order.scope) = (true, Scope::Gpu);
+            }
             facts.steps.push(fact);
         }
         facts
@@ -115,6 +136,7 @@ impl Facts {
             checked: false,
             signed: opcode(i).types.first().is_some_and(|t| t.is_signed() && t.is_integer()),
             order: i.semantics.order,
+            unmarked: false,
         }
     }
     fn keep(&mut self, regs: Vec<u32>) -> Range<u32> {

@@ -12,6 +12,9 @@
 //! write of another value is therefore a race in shared memory, and a note in global memory, where programs
 //! may mean it. A volatile read that polls a flag is neither.
 //!
+//! Of AMD's targets, some have the same code for atomic stores as for plain ones ([`super::facts::Fact::unmarked`]). There, a
+//! store that meets an atomic load counts as atomic.
+//!
 //! A read whose value the thread drops is no race ([`super::dropped`]), nor is one that meets an atomic if a
 //! compare-and-swap of the same word checks its value ([`super::cas_reads`]).
 //!
@@ -367,7 +370,7 @@ impl RaceCheck {
             if !counts {
                 self.access(cx, clocks, warp, &access);
             }
-            if order.strong {
+            if order.strong || cx.facts.at(cx.who.step).unmarked && !product {
                 self.synchronise(clocks, cx.who.warp, &access, t.kind, waits);
             }
         }
@@ -562,8 +565,12 @@ fn conflict(
     if unordered == 0 {
         return;
     }
-    let before = cx.facts.at(old.step());
-    let both = a.order.strong && before.order.strong;
+    let (now, before) = (cx.facts.at(cx.who.step), cx.facts.at(old.step()));
+    let both = match (a.order.strong, before.order.strong) {
+        (false, true) => now.unmarked && !old.writes(),
+        (true, false) => before.unmarked && !new.writes(),
+        (mine, other) => mine && other,
+    };
     let narrow = old.cta != new.cta && (a.order.scope == Scope::Cta || before.order.scope == Scope::Cta);
     let l = new.lanes.trailing_zeros() as usize;
     let exchanged = both && exchanges(cx, warp, a, new, old);
@@ -571,8 +578,7 @@ fn conflict(
         return;
     }
     // The swap of the thread that reads fails if the other access comes between the two.
-    let (reader, writer) =
-        if new.writes() { (before, a.order) } else { (cx.facts.at(cx.who.step), before.order) };
+    let (reader, writer) = if new.writes() { (before, a.order) } else { (now, before.order) };
     if reader.checked && writer.strong && new.writes() != old.writes() {
         return;
     }

@@ -62,6 +62,12 @@ impl Target {
         TARGETS.iter().find(|row| row.2 == mach).map(|row| row.0)
     }
 
+    /// Whether atomic stores have bits for their scope. Elsewhere they are encoded as plain stores are (LLVM,
+    /// User Guide for AMDGPU Backend, "Memory Model").
+    pub fn marks_atomic_stores(self) -> bool {
+        !matches!(self, Target::Gfx90a | Target::Gfx1030 | Target::Gfx1100)
+    }
+
     /// The family, which decides the encodings of instructions.
     pub fn family(self) -> Family {
         self.row().3
