@@ -12,8 +12,8 @@
 //! write of another value is therefore a race in shared memory, and a note in global memory, where programs
 //! may mean it. A volatile read that polls a flag is neither.
 //!
-//! Of AMD's targets, some have the same code for atomic stores as for plain ones ([`super::facts::Fact::unmarked`]). There, a
-//! store that meets an atomic load counts as atomic.
+//! Some of AMD's targets have the same code for atomic stores as for plain ones. There, a store that meets an
+//! atomic load counts as atomic ([`super::facts::Fact::unmarked`]).
 //!
 //! A read whose value the thread drops is no race ([`super::dropped`]), nor is one that meets an atomic if a
 //! compare-and-swap of the same word checks its value ([`super::cas_reads`]).
