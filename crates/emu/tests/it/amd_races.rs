@@ -1,5 +1,5 @@
-//! Races in AMD code: of reads before loops that repeat a compare-and-swap (`tests/kernels/amd/swaps.hip`), and
-//! of data that a workgroup hands to another one (`releases.hip`).
+//! Races in AMD code: of reads before loops that repeat a compare-and-swap, and of data that a workgroup
+//! hands to another one (`swaps.hip` and `releases.hip` in `tests/kernels/amd`).
 
 use prlx_driver::{Job, run};
 use prlx_emu::{Checks, Emulator, Options};

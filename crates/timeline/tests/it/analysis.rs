@@ -201,8 +201,8 @@ fn nothing_is_wrong() {
         mma.over.each_ref().map(|o| (o.of, o.count)),
         [("track", 8), ("cta", 8), ("sm", 8), ("launch", 1)]
     );
-    let beside = a.overlaps.iter().find(|o| o.name == "copy").unwrap();
-    assert_eq!(beside.region, Some(COPY));
+    let beside = a.overlaps.iter().find(|o| o.region == Some(COPY)).unwrap();
+    assert_eq!(beside.name, "copy gemm.cu:12");
     // But for the first, copies fly while products run.
     assert!(beside.alone <= Picos(8 * 400_000), "{beside:?}");
     let full = a.waits.iter().find(|w| w.side == WaitKind::Starved).unwrap();
